@@ -1,0 +1,94 @@
+"""frontmcp: MCP servers in which everything that happens to a call is a hook, and the rest is a plugin."""
+
+# The house, highest floor first; a module imports from below it only (tests/test_architecture.py).
+#
+#   cli, testing      what people touch          asking        questions to the client's user
+#   direct            the server in-process      plugins       which plugins, in which order
+#   server            the composition root       hooks, chain  Will, Did, Around; hooks compiled
+#   transports        stdio, HTTP, memory        hookspecs     every hook there is
+#   pipeline          the road of a call         registry      what can be called
+#                                                providers, invoke, definitions, contexts, schema, content
+#                                                interfaces, threads, call, abort, errors
+
+from mcp_types import CallToolResult as CallToolResult
+
+from frontmcp.abort import AbortController as AbortController
+from frontmcp.abort import AbortSignal as AbortSignal
+from frontmcp.call import Accepted as Accepted
+from frontmcp.call import Call as Call
+from frontmcp.call import Caller as Caller
+from frontmcp.call import CallNext as CallNext
+from frontmcp.call import Cancelled as Cancelled
+from frontmcp.call import Declined as Declined
+from frontmcp.call import RequestContext as RequestContext
+from frontmcp.content import Audio as Audio
+from frontmcp.content import File as File
+from frontmcp.content import Image as Image
+from frontmcp.contexts.tool import ToolContext as ToolContext
+from frontmcp.definitions.app import App as App
+from frontmcp.definitions.tool import Tool as Tool
+from frontmcp.direct import create_direct as create_direct
+from frontmcp.errors import ConfigurationError as ConfigurationError
+from frontmcp.errors import FlowControl as FlowControl
+from frontmcp.errors import FrontMcpError as FrontMcpError
+from frontmcp.errors import InternalMcpError as InternalMcpError
+from frontmcp.errors import InvalidInputError as InvalidInputError
+from frontmcp.errors import InvalidOutputError as InvalidOutputError
+from frontmcp.errors import PublicMcpError as PublicMcpError
+from frontmcp.errors import RateLimitError as RateLimitError
+from frontmcp.errors import ToolExecutionError as ToolExecutionError
+from frontmcp.errors import ToolNotFoundError as ToolNotFoundError
+from frontmcp.hooks import Around as Around
+from frontmcp.hooks import Did as Did
+from frontmcp.hooks import Option as Option
+from frontmcp.hooks import Plugin as Plugin
+from frontmcp.hooks import Will as Will
+from frontmcp.hookspecs import hookimpl as hookimpl
+from frontmcp.hookspecs import hookspec as hookspec
+from frontmcp.providers import Inject as Inject
+from frontmcp.providers import Provider as Provider
+from frontmcp.registry import ToolEntry as ToolEntry
+from frontmcp.schema import JsonSchema as JsonSchema
+from frontmcp.server import FrontMcp as FrontMcp
+
+__all__ = (
+    "AbortController",
+    "AbortSignal",
+    "Accepted",
+    "App",
+    "Around",
+    "Audio",
+    "Call",
+    "CallNext",
+    "CallToolResult",
+    "Caller",
+    "Cancelled",
+    "ConfigurationError",
+    "Declined",
+    "Did",
+    "File",
+    "FlowControl",
+    "FrontMcp",
+    "FrontMcpError",
+    "Image",
+    "Inject",
+    "InternalMcpError",
+    "InvalidInputError",
+    "InvalidOutputError",
+    "JsonSchema",
+    "Option",
+    "Plugin",
+    "Provider",
+    "PublicMcpError",
+    "RateLimitError",
+    "RequestContext",
+    "Tool",
+    "ToolContext",
+    "ToolEntry",
+    "ToolExecutionError",
+    "ToolNotFoundError",
+    "Will",
+    "create_direct",
+    "hookimpl",
+    "hookspec",
+)

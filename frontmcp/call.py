@@ -1,0 +1,513 @@
+"""What a call is: who calls (`Caller`), in which request (`RequestContext`), and the call itself (`Call`).
+
+The Protocols at the end keep the layers apart: a call knows its `Entry`, its `Runner` and, through the
+request, its `Peer`, without knowing the registry, the pipeline or a transport.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Protocol, TypeAlias, TypeVar, final
+
+from frontmcp.abort import AbortController, AbortSignal
+from frontmcp.errors import FrontMcpError, InvalidInputError, Response
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+Kind: TypeAlias = Literal["tool", "resource", "resource_template", "prompt", "agent", "job", "workflow", "channel"]
+Origin: TypeAlias = Literal["client", "tool", "resource", "prompt", "agent", "job", "channel"]
+Surface: TypeAlias = Literal["mcp", "agent", "job", "http-trigger", "cli"]
+Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+CallNext: TypeAlias = Callable[[], Awaitable[Any]]
+"""The rest of a stage, as a wrapper hook sees it: ``await call_next()``."""
+
+T = TypeVar("T")
+_UNSET: Final[Any] = object()
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The person or service behind a caller."""
+
+    sub: str
+    name: str | None = None
+    email: str | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Caller:
+    """Who is calling: an explicit, immutable value on every call, never shared through a session.
+
+    :param sub: the identity, unique for its issuer.
+    :param roles: what `has_role` looks at; likewise ``permissions`` and ``scopes``.
+    :param claims: everything else that is known, as the token had it.
+    :param token: the bearer token; never shown in a repr, never logged.
+    :param is_anonymous: nobody proved who they are.
+    """
+
+    sub: str
+    roles: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    claims: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    name: str | None = None
+    email: str | None = None
+    token: str | None = field(default=None, repr=False, kw_only=True)
+    is_anonymous: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("roles", "permissions", "scopes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @classmethod
+    def anonymous(cls) -> Caller:
+        """A caller of whom nothing is known, told apart from any other by its ``anon:`` id."""
+        return cls(sub=f"anon:{uuid.uuid4()}", is_anonymous=True)
+
+    @cached_property
+    def user(self) -> User:
+        return User(self.sub, self.name, self.email)
+
+    @property
+    def issuer(self) -> str | None:
+        issuer = self.claims.get("iss")
+        return issuer if isinstance(issuer, str) else None
+
+    @property
+    def key(self) -> str:
+        """The identity that state is bound to: issuer and sub; anonymous callers count as one."""
+        return "anonymous" if self.is_anonymous else f"{self.issuer or ''}|{self.sub}"
+
+    def has_role(self, *names: str) -> bool:
+        """Whether the caller has at least one of the roles."""
+        return not set(names).isdisjoint(self.roles)
+
+    def has_permission(self, *names: str) -> bool:
+        """Whether the caller has at least one of the permissions."""
+        return not set(names).isdisjoint(self.permissions)
+
+    def has_scope(self, *names: str) -> bool:
+        """Whether the caller has at least one of the scopes."""
+        return not set(names).isdisjoint(self.scopes)
+
+
+@dataclass(slots=True)
+class ProgressUpdate:
+    """One progress update on its way to the client; `on_progress` hooks may change it.
+
+    :param progress: how far; grows with every update of a request.
+    :param total: what ``progress`` ends at, when known.
+    """
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(slots=True)
+class Message:
+    """One log message on its way to the client; `on_notify` hooks may change it.
+
+    :param data: any JSON value.
+    :param level: a syslog level, ``"info"`` by default.
+    :param logger: who speaks: the entry's name.
+    """
+
+    data: Any
+    level: Level = "info"
+    logger: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the client's user.
+
+    :param message: what the user reads.
+    :param form: the JSON Schema of the answer: an object of primitives.
+    """
+
+    message: str
+    form: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the user did with a `Question`.
+
+    :param action: ``"accept"``, ``"decline"`` or ``"cancel"``.
+    :param content: the form's fields when accepted.
+    """
+
+    action: str
+    content: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(Generic[T]):
+    """The user answered; ``data`` is the validated model."""
+
+    data: T
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The user said no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The user closed the question without an answer."""
+
+
+@final
+class RequestContext:
+    """One client request: the same object in every call made on its behalf, and in no other request.
+
+    Made by transports and `create_direct`.
+
+    :param caller: who sent it.
+    :param transport: ``"stdio" | "http" | "memory" | "direct"``.
+    :param peer: the client as a call sees it; None where there is none.
+    :param trace_context: ``traceparent``, ``tracestate`` and ``baggage`` as the client sent them.
+    """
+
+    __slots__ = (
+        "_controller", "_request_id", "_started", "_values", "asking", "caller", "client_capabilities",
+        "client_info", "client_ip", "headers", "highest_progress", "peer", "protocol_version", "provided",
+        "session_id", "trace_context", "transport",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        caller: Caller,
+        *,
+        transport: str = "direct",
+        request_id: str | None = None,
+        session_id: str | None = None,
+        protocol_version: str | None = None,
+        client_info: Any = None,
+        client_capabilities: Any = None,
+        headers: Mapping[str, str] | None = None,
+        client_ip: str | None = None,
+        trace_context: Mapping[str, str] | None = None,
+        peer: Peer | None = None,
+    ) -> None:
+        self.caller = caller
+        self.transport = transport
+        self.session_id = session_id
+        self.protocol_version = protocol_version
+        self.client_info = client_info
+        self.client_capabilities = client_capabilities
+        self.headers: Mapping[str, str] = headers if headers is not None else {}
+        self.client_ip = client_ip
+        self.trace_context: Mapping[str, str] = trace_context if trace_context is not None else {}
+        self.peer = peer
+        self.highest_progress: float | None = None
+        self.asking: Asking | None = None
+        self.provided: dict[type, Any] | None = None
+        self._request_id = request_id
+        self._started = time.monotonic()
+        self._values: dict[str, Any] | None = None
+        self._controller: AbortController | None = None
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request in logs; made at its first use when the transport brought none."""
+        if self._request_id is None:
+            self._request_id = uuid.uuid4().hex
+        return self._request_id
+
+    @property
+    def started_at(self) -> datetime:
+        return datetime.now(UTC) - timedelta(seconds=self.elapsed())
+
+    def elapsed(self) -> float:
+        """Seconds since the request began."""
+        return time.monotonic() - self._started
+
+    @property
+    def signal(self) -> AbortSignal:
+        """Aborted when the client cancels or goes away."""
+        return self._abort_controller().signal
+
+    def abort(self, reason: object = "The client cancelled the request") -> None:
+        """Abort `signal`; transports call it when the client cancels or goes away."""
+        self._abort_controller().abort(reason)
+
+    def _abort_controller(self) -> AbortController:
+        if self._controller is None:
+            self._controller = AbortController()
+        return self._controller
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A value that a hook or a call of this request `set`."""
+        return default if self._values is None else self._values.get(key, default)
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value for the other calls and hooks of this request."""
+        if self._values is None:
+            self._values = {}
+        self._values[key] = value
+
+    def has(self, key: str) -> bool:
+        return self._values is not None and key in self._values
+
+    def delete(self, key: str) -> bool:
+        """Forget a value; whether there was one."""
+        return self._values is not None and self._values.pop(key, _UNSET) is not _UNSET
+
+
+class Undecided(FrontMcpError):
+    """A policy asked a listing for the call's input, which only a call has: the entry is listed."""
+
+    code = "UNDECIDED"
+
+
+@final
+class Call:
+    """One call on its journey: what every hook is given. Made by the pipeline.
+
+    :ivar runner: runs further calls on this one's behalf.
+    :ivar request: the client request it belongs to; ``call.context`` of a tool.
+    :ivar entry: what is called; None in `on_error` for a name that was not found.
+    :ivar name: the spelling that was asked for.
+    :ivar arguments: as they were sent, not validated.
+    :ivar output: the raw value, in `did_execute`; hooks may change it.
+    :ivar origin: who made the call: ``client | tool | resource | prompt | agent | job | channel``.
+    :ivar surface: where it comes from: ``mcp | agent | job | http-trigger | cli``; None inside the server.
+    :ivar parent: the call whose body made this one; None for a client's.
+    :ivar depth: 0 for a client's call.
+    :ivar attempt: how often the client was asked something before, on this request (architecture §7).
+    :ivar listing: the call only asks whether the entry may be listed; it has no arguments.
+    :ivar scope: the entries that can be found, by name; None for the whole server. Inner calls inherit it.
+    """
+
+    __slots__ = (
+        "_input", "_invalid", "_signal", "arguments", "attempt", "baseline", "budget", "caller", "context", "depth",
+        "entry", "executions", "failure", "formatted", "kept", "listing", "name", "origin", "output", "parent", "plan",
+        "progress_token", "record", "request", "runner", "runs", "scope", "surface",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        runner: Runner,
+        request: RequestContext,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        origin: Origin = "client",
+        surface: Surface | None = None,
+        parent: Call | None = None,
+        depth: int = 0,
+        budget: AbortSignal | None = None,
+        progress_token: str | int | None = None,
+        scope: Mapping[str, Entry] | None = None,
+        attempt: int = 0,
+        listing: bool = False,
+        entry: Any = None,
+    ) -> None:
+        self.runner = runner
+        self.request = request
+        self.name = name
+        self.arguments = arguments
+        self.caller = caller
+        self.origin = origin
+        self.surface = surface
+        self.parent = parent
+        self.depth = depth
+        self.budget = budget
+        self.progress_token = progress_token
+        self.scope = scope
+        self.attempt = attempt
+        self.listing = listing
+        self.entry = entry
+        self.output: Any = None
+        # What follows belongs to the pipeline.
+        self.plan: Any = None
+        self.context: Any = None
+        self.failure: BaseException | None = None
+        self.formatted: Any = None
+        self.baseline: Any = None
+        self.kept = False
+        self.record: Any = None
+        self.runs = 0
+        self.executions = 0
+        self._input: Any = _UNSET
+        self._invalid: InvalidInputError | None = None
+        self._signal: AbortSignal | None = None
+
+    @property
+    def input(self) -> Any:
+        """The validated input: a dict of typed values, or the model where the tool asked for one.
+
+        Validation runs at the first reader. `will_execute` hooks may assign a new value.
+
+        :raises InvalidInputError: the arguments do not fit; a policy that needs input thus refuses.
+        :raises Undecided: while listing, where there is no input.
+        """
+        if self._input is _UNSET:
+            self.validate()
+            if self._invalid is not None:
+                raise self._invalid
+        return self._input
+
+    @input.setter
+    def input(self, value: Any) -> None:
+        self._input = value
+
+    def validate(self) -> InvalidInputError | None:
+        """Validate the arguments unless that was done; the error, if they do not fit."""
+        if self._input is _UNSET and self._invalid is None:
+            if self.listing:
+                raise Undecided("A listing has no input")
+            try:
+                self._input = self.entry.validate(self.arguments)
+            except InvalidInputError as error:
+                self._invalid = error
+        return self._invalid
+
+    def restart(self) -> None:
+        """Forget what an earlier run left, for a guard that runs the call again."""
+        self._input = _UNSET
+        self._invalid = None
+        self.output = None
+        self.context = None
+        self.executions = 0
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The caller's signal, or the sooner of it and the call's own budget."""
+        if self._signal is None:
+            outer = self.parent.signal if self.parent is not None else self.request.signal
+            self._signal = outer if self.budget is None else AbortSignal.any(self.budget, outer)
+        return self._signal
+
+    def unlink_signal(self) -> None:
+        """Let go of the caller's signal once the call has ended."""
+        if self.budget is not None and self._signal is not None:
+            self._signal.unlink()
+
+    @property
+    def server(self) -> Any:
+        """The `FrontMcp` the call runs on."""
+        return self.runner.server
+
+    @property
+    def path(self) -> str:
+        """``a → b → c``, from the client's call to this one."""
+        own = self.entry.name if self.entry is not None else self.name
+        return own if self.parent is None else f"{self.parent.path} → {own}"
+
+    def respond(self, value: Any) -> NoReturn:
+        """Answer with ``value`` instead of executing: for `will_execute` hooks.
+
+        Skips the remaining will hooks, the around hooks, execute and did; the value is formatted.
+        """
+        raise Response(value)
+
+    def format(self, value: Any) -> Any:
+        """The core's own result for a value, checked against the entry's output schema.
+
+        :raises InvalidOutputError: the value does not match, or is no JSON.
+        """
+        self.formatted = self.entry.format(value)
+        return self.formatted
+
+    def __repr__(self) -> str:
+        return f"<Call {self.path} of {self.caller.sub}>"
+
+
+class Entry(Protocol):
+    """Something that can be called, as a call and its hooks see it."""
+
+    kind: Kind
+    name: str
+    app_id: str
+    options: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The canonical id, ``<app id>:<name>``."""
+        ...
+
+    def validate(self, arguments: Mapping[str, Any]) -> Any:
+        """Typed input from arguments; raises `InvalidInputError`."""
+        ...
+
+    def format(self, value: Any) -> Any:
+        """The protocol's result for a raw value; raises `InvalidOutputError`."""
+        ...
+
+
+class Peer(Protocol):
+    """The client, as a call sees it."""
+
+    async def progress(self, update: ProgressUpdate) -> None:
+        """Send a progress update on the request's own stream."""
+        ...
+
+    async def notify(self, message: Message) -> None:
+        """Send a log message, where the client asked for its level."""
+        ...
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client declared that its user can be asked, and there is a way to ask."""
+        ...
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask the client's user and wait for the answer (protocol versions up to 2025-11-25)."""
+        ...
+
+
+class Asking(Protocol):
+    """Asks by suspending the request (protocol version 2026-07-28 on); see `frontmcp.asking`."""
+
+    async def ask(self, call: Call, question: Question) -> Answer:
+        """The user's answer, or no return: the request is suspended until the client brings it."""
+        ...
+
+    def inner(self, call: Call, runner: Any) -> Coroutine[Any, Any, Any]:
+        """The kept outcome of an inner call that finished in an earlier attempt, else that of running it."""
+        ...
+
+    async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
+        """The kept result of ``function``, else its own."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs calls on behalf of a call: what a context's methods lead to."""
+
+    @property
+    def server(self) -> Any: ...
+
+    def call_tool(
+        self,
+        parent: Call,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        signal: AbortSignal | None,
+        progress_token: str | int | None,
+    ) -> Coroutine[Any, Any, CallToolResult]: ...
+
+    def progress(self, call: Call, update: ProgressUpdate) -> Coroutine[Any, Any, None]: ...
+
+    def notify(self, call: Call, message: Message) -> Coroutine[Any, Any, None]: ...
+
+    def elicit(
+        self, call: Call, message: str, model: type[T]
+    ) -> Coroutine[Any, Any, Accepted[T] | Declined | Cancelled]: ...
+
+    def once(self, call: Call, key: str, function: Callable[[], Any]) -> Coroutine[Any, Any, Any]: ...
+
+    def provide(self, call: Call, type_: type[Any]) -> Any: ...

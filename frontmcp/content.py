@@ -1,0 +1,146 @@
+"""`Image`, `Audio`, `File`: what a tool returns that is not JSON, and how a value becomes content."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, get_args, get_origin
+
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+
+class _Media:
+    """Bytes given as such or as a file, with what they are."""
+
+    family = "application"
+
+    def __init__(
+        self, *, data: bytes | None = None, path: str | Path | None = None, format: str | None = None,
+        mime_type: str | None = None,
+    ) -> None:  # fmt: skip
+        if (data is None) == (path is None):
+            raise ValueError(f"{type(self).__name__} takes either data= or path=")
+        self.data = Path(path).read_bytes() if data is None and path is not None else data or b""
+        self.name = Path(path).name if path is not None else None
+        guessed = mimetypes.guess_type(self.name)[0] if self.name is not None else None
+        named = f"{self.family}/{format.lower()}" if format is not None else None
+        self.mime_type = mime_type or named or guessed or self.default_mime_type()
+
+    @classmethod
+    def default_mime_type(cls) -> str:
+        return "application/octet-stream"
+
+    def _base64(self) -> str:
+        return base64.b64encode(self.data).decode("ascii")
+
+
+class Image(_Media):
+    """An image that a tool returns.
+
+    :param data: its bytes, or ``path`` of a file that is read at once.
+    :param format: such as ``"png"``; else by the file's name, else ``"png"``.
+    :param mime_type: in place of ``format``.
+    """
+
+    family = "image"
+
+    @classmethod
+    def default_mime_type(cls) -> str:
+        return "image/png"
+
+    def to_content(self) -> ImageContent:
+        return ImageContent(data=self._base64(), mime_type=self.mime_type)
+
+
+class Audio(_Media):
+    """A sound that a tool returns; parameters as those of `Image`, ``"wav"`` by default."""
+
+    family = "audio"
+
+    @classmethod
+    def default_mime_type(cls) -> str:
+        return "audio/wav"
+
+    def to_content(self) -> AudioContent:
+        return AudioContent(data=self._base64(), mime_type=self.mime_type)
+
+
+class File(_Media):
+    """A file that a tool returns, embedded in the result.
+
+    :param data: its bytes, or ``path`` of a file that is read at once.
+    :param mime_type: what it is; else by its name.
+    :param name: how it is called; else the file's name.
+    """
+
+    def __init__(
+        self, *, data: bytes | None = None, path: str | Path | None = None, mime_type: str | None = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        if mime_type is None and name is not None:
+            mime_type = mimetypes.guess_type(name)[0]
+        super().__init__(data=data, path=path, mime_type=mime_type)
+        self.name = name or self.name or "file"
+
+    def to_content(self) -> EmbeddedResource:
+        uri = f"file:///{self.name}"
+        contents: TextResourceContents | BlobResourceContents
+        if self.mime_type.startswith("text/"):
+            contents = TextResourceContents(uri=uri, mime_type=self.mime_type, text=self.data.decode("utf-8", "replace"))
+        else:
+            contents = BlobResourceContents(uri=uri, mime_type=self.mime_type, blob=self._base64())
+        return EmbeddedResource(resource=contents)
+
+
+Content: TypeAlias = Image | Audio | File | ContentBlock
+
+BLOCK_TYPES = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+MEDIA_TYPES = (Image, Audio, File)
+CONTENT_TYPES = (*BLOCK_TYPES, *MEDIA_TYPES, CallToolResult)
+
+
+def is_content(value: Any) -> bool:
+    """Whether a value is content by itself, rather than data."""
+    return isinstance(value, (*BLOCK_TYPES, *MEDIA_TYPES))
+
+
+def to_blocks(value: Any) -> list[ContentBlock] | None:
+    """The content blocks of content or of a list that holds some; None for data.
+
+    Strings beside content in a list become text.
+    """
+    if is_content(value):
+        return [_to_block(value)]
+    if isinstance(value, list | tuple) and any(map(is_content, value)):
+        if all(is_content(item) or isinstance(item, str) for item in value):
+            return [_to_block(item) for item in value]
+    return None
+
+
+def _to_block(item: Any) -> ContentBlock:
+    if isinstance(item, str):
+        return TextContent(text=item)
+    block: ContentBlock = item.to_content() if isinstance(item, MEDIA_TYPES) else item
+    return block
+
+
+def annotates_content(annotation: Any) -> bool:
+    """Whether a return annotation says content: a content type, or a list or union with one."""
+    if isinstance(annotation, type) and issubclass(annotation, CONTENT_TYPES):
+        return True
+    if get_origin(annotation) is None:
+        return False
+    arguments: Sequence[Any] = get_args(annotation)
+    return any(annotates_content(argument) for argument in arguments)

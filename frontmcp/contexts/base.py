@@ -1,0 +1,207 @@
+"""What every context can do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import anyio.from_thread
+
+from frontmcp.abort import AbortSignal
+from frontmcp.call import (
+    Accepted,
+    Call,
+    Caller,
+    Cancelled,
+    Declined,
+    Level,
+    Message,
+    ProgressUpdate,
+    RequestContext,
+)
+from frontmcp.errors import FlowControl, Response
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+T = TypeVar("T")
+
+
+class _CallLogger(logging.LoggerAdapter[logging.Logger]):
+    """Adds the request's id, the caller and the path of calls to every record."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
+
+
+class Context:
+    """A body's view of its call. The pipeline makes a new one for every call."""
+
+    _call: Call | None = None
+    execute: Callable[..., Any]
+
+    @property
+    def call(self) -> Call:
+        """The call that is being executed.
+
+        :raises RuntimeError: outside a call.
+        """
+        if self._call is None:
+            raise RuntimeError(f"{type(self).__name__} is not in a call: use create_direct or the mcp fixture")
+        return self._call
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        name: str = self.call.entry.name
+        return name
+
+    @property
+    def input(self) -> Any:
+        """The validated input."""
+        return self.call.input
+
+    @property
+    def auth(self) -> Caller:
+        """Who is calling: in an inner call, the same as in the outer one."""
+        return self.call.caller
+
+    @property
+    def context(self) -> RequestContext:
+        """The client's request; the same object in inner calls."""
+        return self.call.request
+
+    @property
+    def signal(self) -> AbortSignal:
+        """Aborted when the client cancels or goes away, or when the call's own time is over."""
+        return self.call.signal
+
+    @property
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A stdlib logger under ``frontmcp.<kind>.<name>``, bound to the request, its caller and the path."""
+        call = self.call
+        extra = {"request_id": call.request.request_id, "caller": call.caller.sub, "path": call.path}
+        return _CallLogger(logging.getLogger(f"frontmcp.{call.entry.kind}.{call.entry.name}"), extra)
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        signal: AbortSignal | None = None,
+        progress_token: str | int | None = None,
+    ) -> Coroutine[Any, Any, CallToolResult]:
+        """Call another tool of the server, as the same caller, through the whole pipeline (spec/call-tool.md).
+
+        :param name: the tool's name, or any spelling a client may use, hidden and internal tools included.
+        :param arguments: validated against its input schema; ``{}`` by default.
+        :param signal: a budget of its own for the call, besides the caller's signal.
+        :param progress_token: readable there as ``self.call.progress_token``.
+        :returns: the tool's result; never an error result.
+        :raises FlowControl: the tool failed with `self.fail(error)`; see ``original_error``.
+        :raises ToolExecutionError: it raised an error that is not public. Public errors arrive as they are.
+        :raises ToolNotFoundError: no tool of that name can be reached from here.
+        :raises InvalidInputError: the arguments do not match its input schema.
+        :raises InvalidOutputError: its value does not match its output schema.
+        """
+        call = self.call
+        return call.runner.call_tool(call, name, arguments, signal=signal, progress_token=progress_token)
+
+    def call_tool_sync(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        signal: AbortSignal | None = None,
+        progress_token: str | int | None = None,
+    ) -> CallToolResult:
+        """`call_tool`, inside a sync body."""
+        return _from_thread(lambda: self.call_tool(name, arguments, signal=signal, progress_token=progress_token))
+
+    def fail(self, error: BaseException | str) -> NoReturn:
+        """End the call with an error. Never returns.
+
+        It raises a `FlowControl`, which a bare ``except Exception`` around it would swallow.
+
+        :param error: what the client gets: a `PublicMcpError` in its own words, another like a raised one.
+        """
+        raise FlowControl(error if isinstance(error, BaseException) else RuntimeError(error))
+
+    def respond(self, value: Any) -> NoReturn:
+        """End the call here with ``value``, formatted like a returned one. Never returns."""
+        raise Response(value)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Report progress to the client of the request; nothing happens where it did not ask for it.
+
+        :param progress: how far; a value that would go backwards is raised just above the last one.
+        :param total: what it ends at.
+        :param message: what is being done.
+        """
+        call = self.call
+        await call.runner.progress(call, ProgressUpdate(progress, total, message))
+
+    def progress_sync(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """`progress`, inside a sync body."""
+        _from_thread(lambda: self.progress(progress, total, message))
+
+    async def notify(self, message: Any, level: Level = "info") -> None:
+        """Send a log message to the client of the request, where it asked for such.
+
+        :param message: text, or any JSON value.
+        :param level: ``debug | info | notice | warning | error | critical | alert | emergency``.
+        """
+        call = self.call
+        await call.runner.notify(call, Message(message, level, call.entry.name))
+
+    def notify_sync(self, message: Any, level: Level = "info") -> None:
+        """`notify`, inside a sync body."""
+        _from_thread(lambda: self.notify(message, level))
+
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """The result of ``function``, run once per client call, also when a question makes the body run again.
+
+        :param key: names the piece of work inside this call.
+        :param function: sync or async, without arguments; its result must be JSON.
+        """
+        call = self.call
+        return await call.runner.once(call, key, function)
+
+    async def elicit(self, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
+        """Ask the client's user. Under 2026-07-28 the body runs again from its start once the answer is there:
+        ask first, act after (architecture §7).
+
+        :param message: what the user reads.
+        :param model: a flat pydantic model: the form.
+        :raises ElicitationNotSupportedError: nobody can be asked here; a tool may catch it.
+        :raises ElicitationInvalidError: the answer does not fit the form.
+        """
+        call = self.call
+        return await call.runner.elicit(call, message, model)
+
+    def elicit_sync(self, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
+        """`elicit`, inside a sync body."""
+        return _from_thread(lambda: self.elicit(message, model))
+
+    def get(self, type_: type[T]) -> T:
+        """The instance a provider made for this type.
+
+        :raises ProviderError: nothing provides it.
+        """
+        call = self.call
+        instance: T = call.runner.provide(call, type_)
+        return instance
+
+
+def _from_thread(function: Callable[[], Awaitable[T]]) -> T:
+    async def run() -> T:
+        return await function()
+
+    try:
+        return anyio.from_thread.run(run)
+    except RuntimeError as error:
+        if "worker thread" not in str(error):
+            raise
+        raise RuntimeError("The *_sync methods are for sync bodies; in an async one, await the other form") from error

@@ -1,0 +1,111 @@
+"""`create_direct`: the server in-process, as the user you name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp_types import CallToolResult, Tool
+
+from frontmcp.abort import AbortSignal
+from frontmcp.call import Caller, RequestContext, Surface
+from frontmcp.server import FrontMcp
+
+DIRECT_CALLER = Caller("direct")
+
+
+class Direct:
+    """A server in this process. Its calls are a client's calls, on the surface ``mcp``; errors are raised as they are.
+
+    Made by `create_direct`.
+    """
+
+    def __init__(self, server: FrontMcp) -> None:
+        self.server = server
+        self.session_id = f"direct:{uuid.uuid4()}"
+        self._pipeline: Any = server.pipeline
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        auth_context: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        signal: AbortSignal | None = None,
+        surface: Surface | None = "mcp",
+    ) -> CallToolResult:
+        """Call a tool as a client would.
+
+        :param auth_context: ``{"user": {"sub": …, "roles": […]}, "session_id": …, "token": …, "extra": {…}}``.
+        :param metadata: ``{"client_ip": …, "user_agent": …, "headers": {…}}``.
+        :param signal: aborting it aborts the tool's ``self.signal``.
+        :raises FrontMcpError: what went wrong, with its ``code``.
+        """
+        pipeline = self._open()
+        request = self._request(auth_context, metadata)
+        result: CallToolResult = await pipeline.run(
+            pipeline.client_call(request, name, arguments, surface=surface, budget=signal)
+        )
+        return result
+
+    async def list_tools(
+        self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
+    ) -> list[Tool]:
+        """The tools the user sees."""
+        listed = await self._open().list_tools(self._request(auth_context, None), surface=surface)
+        return [entry.wire(name=name, modern=True) for name, entry in listed]
+
+    def close(self) -> None:
+        """Refuse calls from now on."""
+        self._pipeline = None
+
+    def _open(self) -> Any:
+        if self._pipeline is None:
+            raise RuntimeError("this direct server is closed: use it inside `async with create_direct(server)`")
+        return self._pipeline
+
+    def _request(self, auth_context: Mapping[str, Any] | None, metadata: Mapping[str, Any] | None) -> RequestContext:
+        if auth_context is None and metadata is None:
+            return RequestContext(DIRECT_CALLER, session_id=self.session_id)
+        auth_context, metadata = auth_context or {}, metadata or {}
+        headers = {key.lower(): value for key, value in metadata.get("headers", {}).items()}
+        if "user_agent" in metadata:
+            headers["user-agent"] = metadata["user_agent"]
+        return RequestContext(
+            caller_of(auth_context),
+            session_id=auth_context.get("session_id", self.session_id),
+            headers=headers,
+            client_ip=metadata.get("client_ip"),
+        )
+
+
+def caller_of(auth_context: Mapping[str, Any]) -> Caller:
+    """The caller an ``auth_context`` describes; ``sub="direct"`` when it names nobody."""
+    user = dict(auth_context.get("user") or {})
+    return Caller(
+        sub=user.get("sub", "direct"),
+        roles=tuple(user.get("roles", ())),
+        permissions=tuple(user.get("permissions", ())),
+        scopes=tuple(user.get("scopes", ())),
+        claims={**user, **auth_context.get("extra", {})},
+        name=user.get("name"),
+        email=user.get("email"),
+        token=auth_context.get("token"),
+    )
+
+
+@asynccontextmanager
+async def create_direct(server: FrontMcp) -> AsyncIterator[Direct]:
+    """Run a server in-process, its lifespan and start hooks included.
+
+    :raises ConfigurationError: the server can't start.
+    """
+    async with server.running():
+        direct = Direct(server)
+        try:
+            yield direct
+        finally:
+            direct.close()

@@ -1,0 +1,330 @@
+"""The error tree, and the one place where an error becomes what a client sees.
+
+A *public* error shows its message to the client everywhere; any other is masked in production
+behind an error id that stands in the server's log beside the traceback (architecture §6).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from mcp_types import CallToolResult, TextContent
+
+logger = logging.getLogger("frontmcp.errors")
+
+
+class FrontMcpError(Exception):
+    """An error with a code. Everything frontmcp raises derives from it, `FlowControl` apart.
+
+    :param message: what went wrong, for a person.
+    :param code: a constant for programs, like ``"TOOL_NOT_FOUND"``; the class's own by default.
+    :param data: JSON-compatible details for programs.
+    """
+
+    code: str = "INTERNAL_ERROR"
+    public: bool = False
+    masked_text: ClassVar[str] = "Internal FrontMCP error. Please contact support with error ID: {error_id}"
+
+    def __init__(
+        self, message: str = "", code: str | None = None, *, data: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+        self.data = dict(data) if data is not None else None
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+    @property
+    def text(self) -> str:
+        """What a client reads where the error is not masked."""
+        return str(self)
+
+
+class PublicMcpError(FrontMcpError):
+    """An error whose message and code the client sees in production too.
+
+    ``PublicMcpError("There's no ticket T-9.", "NO_TICKET")``
+    """
+
+    code = "PUBLIC_ERROR"
+    public = True
+
+
+class InternalMcpError(FrontMcpError):
+    """An error that production masks behind an error id."""
+
+
+class ToolNotFoundError(PublicMcpError):
+    """No tool that the caller can reach has the name."""
+
+    code = "TOOL_NOT_FOUND"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'Tool "{shorten(name)}" not found')
+
+
+class ResourceNotFoundError(PublicMcpError):
+    """No resource that the caller can reach has the URI."""
+
+    code = "RESOURCE_NOT_FOUND"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"Resource not found: {shorten(uri)}", data={"uri": shorten(uri)})
+
+
+class PromptNotFoundError(PublicMcpError):
+    """No prompt that the caller can reach has the name."""
+
+    code = "PROMPT_NOT_FOUND"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Prompt not found: {shorten(name)}")
+
+
+class InvalidInputError(PublicMcpError):
+    """The arguments do not match the input schema.
+
+    :param validation_errors: the issues, each with ``path`` (a list), ``message`` and ``type``;
+        none of them carries a value the caller sent.
+    """
+
+    code = "INVALID_INPUT"
+
+    def __init__(
+        self, message: str = "Invalid tool input", validation_errors: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.validation_errors = [dict(issue) for issue in validation_errors]
+
+    @property
+    def text(self) -> str:
+        if not self.validation_errors:
+            return str(self)
+        return f"{self}\nDetails: {json.dumps(self.validation_errors, indent=2)}"
+
+
+class InvalidOutputError(FrontMcpError):
+    """What the tool returned does not match its output schema, or is no JSON.
+
+    :param reason: such as ``"output does not match outputSchema"``.
+    :param path: where, dotted; empty for the value itself.
+    """
+
+    code = "INVALID_OUTPUT"
+    masked_text = "Output validation failed. Please contact support."
+
+    def __init__(self, reason: str = "", path: str = "") -> None:
+        where = f" at {path}" if path else ""
+        super().__init__("Tool output validation failed" + (f" ({reason}{where})" if reason else ""))
+        self.path = path
+
+
+class ToolExecutionError(FrontMcpError):
+    """The tool raised an error that is not public, or returned a result marked as an error.
+
+    :param tool: the tool's name.
+    :param original_error: what the tool raised.
+    """
+
+    code = "TOOL_EXECUTION_ERROR"
+
+    def __init__(self, tool: str, original_error: BaseException | None = None) -> None:
+        detail = describe(original_error) if original_error is not None else "Unknown error"
+        super().__init__(f'Tool "{tool}" execution failed: {detail}')
+        self.tool = tool
+        self.original_error = original_error
+
+    @classmethod
+    def from_result(cls, tool: str, result: CallToolResult) -> ToolExecutionError:
+        """The public error for a `CallToolResult` whose ``is_error`` the tool set itself: its bare text."""
+        error = cls(tool)
+        text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+        error.args = (text or "Unknown error",)
+        error.public = True
+        return error
+
+
+class RateLimitError(PublicMcpError):
+    """A rate limit is used up.
+
+    :param retry_after: whole seconds until the next call can pass; None when unknown.
+    """
+
+    code = "RATE_LIMIT_EXCEEDED"
+
+    def __init__(self, retry_after: int | None = None) -> None:
+        hint = f". Retry after {retry_after} seconds" if retry_after is not None else ""
+        super().__init__(f"Rate limit exceeded{hint}")
+        self.retry_after = retry_after
+
+
+class CallDepthError(PublicMcpError):
+    """A chain of inner calls is longer than ``max_call_depth``."""
+
+    code = "CALL_DEPTH_EXCEEDED"
+
+    def __init__(self, path: str, limit: int) -> None:
+        super().__init__(f"Calls are nested deeper than {limit}: {path}")
+
+
+class AccessDeniedError(PublicMcpError):
+    """A policy refused the call for want of input that it could judge."""
+
+    code = "ACCESS_DENIED"
+
+
+class ServerBusyError(PublicMcpError):
+    """Every worker thread is held by a sync call that nobody waits for any more."""
+
+    code = "SERVER_BUSY"
+
+    def __init__(self) -> None:
+        super().__init__("Server is busy: every worker thread is held by an abandoned call")
+
+
+class ElicitationNotSupportedError(PublicMcpError):
+    """The client's user can't be asked here; a tool may catch it and go on without."""
+
+    code = "ELICITATION_NOT_SUPPORTED"
+
+    def __init__(self, message: str = "Client does not support elicitation") -> None:
+        super().__init__(message)
+
+
+class ElicitationInvalidError(PublicMcpError):
+    """The user's answer does not fit the form; the message names paths, never values."""
+
+    code = "ELICITATION_INVALID"
+
+
+class ElicitationStateTooLargeError(PublicMcpError):
+    """What an inner call returned can't be kept while the user is asked."""
+
+    code = "ELICITATION_STATE_TOO_LARGE"
+
+
+class PluginError(InternalMcpError):
+    """A plugin's hook raised an error that is not public.
+
+    :param plugin: the plugin's name.
+    :param hook: the hook's name.
+    """
+
+    def __init__(self, plugin: str, hook: str, error: BaseException) -> None:
+        super().__init__(f'Plugin "{plugin}" failed in {hook}: {describe(error)}')
+        self.plugin = plugin
+        self.hook = hook
+
+
+class ProviderError(InternalMcpError):
+    """A dependency was asked for that nobody provides, or where it can't be made."""
+
+    code = "PROVIDER_ERROR"
+
+
+class ConfigurationError(FrontMcpError):
+    """The server can't start as it is configured.
+
+    :param problems: every problem found, each naming the thing, the place and the fix.
+    """
+
+    code = "CONFIGURATION_ERROR"
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(dict.fromkeys(problems))
+        if len(self.problems) == 1:
+            super().__init__(self.problems[0])
+        else:
+            listed = "\n".join(f"  - {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} problems:\n{listed}")
+
+
+class FlowControl(Exception):
+    """Carries what `self.fail(error)` was given out of a call.
+
+    Its message is empty and it has no code: read ``original_error``. It is an `Exception`, so a bare
+    ``except Exception`` around `self.fail` swallows it.
+    """
+
+    def __init__(self, original_error: BaseException | None = None) -> None:
+        super().__init__("")
+        self.original_error = original_error
+
+
+class Response(FlowControl):
+    """Ends a call with a value: what `self.respond(value)` and `call.respond(value)` raise."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class NotAnException(Exception):
+    """Stands for something a tool raised that is no `Exception`, such as `SystemExit`."""
+
+    def __init__(self, raised: BaseException) -> None:
+        detail = str(raised)
+        super().__init__(type(raised).__name__ + (f": {detail}" if detail else ""))
+
+
+def describe(error: BaseException) -> str:
+    """The error's message; its class's name when it has none."""
+    return str(error) or type(error).__name__
+
+
+def shorten(text: str, limit: int = 128) -> str:
+    """``text`` fit for a one-line message: control characters escaped, cut at ``limit`` characters."""
+    if len(text) > limit:
+        text = text[:limit] + "…"
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def unwrap_group(error: BaseException) -> BaseException:
+    """The first leaf of an exception group; any other error is itself (api.md, "In a task group")."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def to_result(error: FrontMcpError, *, production: bool) -> CallToolResult:
+    """The one table from an error to what the client of a tool sees; logs what it masks.
+
+    :param error: as it left the outermost call.
+    :param production: mask what is not public, and show no stack.
+    :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, stack?}``.
+    """
+    error_id = f"err_{secrets.token_hex(8)}"
+    meta: dict[str, Any] = {
+        "errorId": error_id,
+        "code": error.code,
+        "timestamp": datetime.now(UTC).isoformat(),
+    }
+    if not production:
+        meta["stack"] = "".join(traceback.format_exception(error))
+    text = public_text(error, error_id, production=production)
+    log_error(error, error_id)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
+
+
+def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str:
+    """The message a client may read: masked in production unless the error is public."""
+    if production and not error.public:
+        return error.masked_text.format(error_id=error_id)
+    return error.text
+
+
+def log_error(error: FrontMcpError, error_id: str) -> None:
+    """Log an error under the id its client was given; with the traceback unless it is public."""
+    if error.public:
+        logger.info("%s %s", error_id, error.code)
+    else:
+        logger.error("%s %s: %s", error_id, error.code, error, exc_info=error)

@@ -1,0 +1,475 @@
+"""The road every call travels: resolve, authorize, guard, validate, will, execute, did, format (architecture §2).
+
+The only place that runs hooks for a call. What a stage costs is decided when the registry settles: each entry has a
+`Plan` with only the hooks that concern it, and an empty stage is None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+import sniffio
+from mcp_types import CallToolResult
+from pydantic import BaseModel, ValidationError
+
+from frontmcp.abort import AbortSignal
+from frontmcp.asking import elicit
+from frontmcp.call import (
+    Accepted,
+    Call,
+    Cancelled,
+    Declined,
+    Message,
+    ProgressUpdate,
+    RequestContext,
+    Surface,
+    T,
+    Undecided,
+)
+from frontmcp.chain import Step, add_note, blame, compile_all, compile_wrappers
+from frontmcp.errors import (
+    CallDepthError,
+    FlowControl,
+    FrontMcpError,
+    InternalMcpError,
+    InvalidInputError,
+    InvalidOutputError,
+    NotAnException,
+    PluginError,
+    Response,
+    ToolExecutionError,
+    ToolNotFoundError,
+    AccessDeniedError,
+    unwrap_group,
+)
+from frontmcp.errors import describe
+from frontmcp.invoke import context_of
+from frontmcp.plugins import PluginManager
+from frontmcp.providers import Providers
+from frontmcp.registry import Entry, Registry, ToolEntry
+from frontmcp.schema import scrub
+
+logger = logging.getLogger("frontmcp.pipeline")
+
+STAGES: Final = (
+    "entry_visible", "check_authorities", "guard_call", "will_execute", "around_execute", "did_execute",
+    "format_result", "on_progress", "on_notify", "on_error",
+)  # fmt: skip
+"""The hooks a plan holds, in the order of the journey."""
+
+ORIGINS: Final[Mapping[str, Any]] = {"resource_template": "resource"}
+SURFACES: Final[Mapping[str, Surface]] = {"agent": "agent", "job": "job"}
+
+
+@dataclass(slots=True)
+class Plan:
+    """The stages of one entry, compiled. None stands for a stage that nobody has a hook in."""
+
+    invoke: Callable[[Call], Awaitable[Any]]
+    visible: Callable[..., list[bool]] | None
+    authorize: Callable[[Call], Awaitable[Any]] | None
+    guard: Callable[[Call], Awaitable[Any]] | None
+    will: Callable[[Call], Awaitable[Any]] | None
+    around: Callable[[Call], Awaitable[Any]] | None
+    did: Callable[[Call], Awaitable[Any]] | None
+    format: Callable[[Call, Any], Any]
+    progress: Callable[..., Awaitable[Any]] | None
+    notify: Callable[..., Awaitable[Any]] | None
+    steps: dict[str, list[Step]] = field(default_factory=dict)
+
+
+class Pipeline:
+    """Runs calls; the `Runner` of every call of one server."""
+
+    def __init__(
+        self, server: Any, registry: Registry, plugins: PluginManager, providers: Providers, *, max_call_depth: int
+    ) -> None:
+        self.server = server
+        self.registry = registry
+        self.plugins = plugins
+        self.providers = providers
+        self.max_call_depth = max_call_depth
+        self._resolve: Callable[[str, Call], Any] | None = None
+        self._listed: tuple[int, list[tuple[str, ToolEntry]] | None] | None = None
+
+    # Plans
+
+    def compile(self) -> list[str]:
+        """Make the plan of every entry anew; what is wrong with their own hooks, in words."""
+        problems: list[str] = []
+        self._resolve = self.plugins.chain("resolve_tool")
+        self._listed = None
+        for entry in self.registry.entries():
+            try:
+                entry.plan = self.plan(entry)
+            except Exception as error:
+                if not isinstance(error, FrontMcpError):
+                    raise
+                problems.extend(getattr(error, "problems", [str(error)]))
+        return problems
+
+    def plan(self, entry: Entry) -> Plan:
+        """The plan of one entry, with only the hooks that concern it.
+
+        :raises ConfigurationError: a hook on the entry's own class can't be one.
+        """
+        body = entry.definition.body  # type: ignore[attr-defined]
+        own = self.plugins.own_steps(entry, body.context_class, context_of) if body.context_class else {}
+        steps = {hook: self.plugins.ordered(hook, entry, own.get(hook, ())) for hook in STAGES}
+        around, guard = steps["around_execute"], steps["guard_call"]
+        chain = self.plugins.chain
+        return Plan(
+            invoke=entry.invoke,  # type: ignore[attr-defined]
+            visible=chain("entry_visible", entry),
+            authorize=chain("check_authorities", entry),
+            guard=compile_wrappers(guard, self._work) if guard else None,
+            will=compile_all(steps["will_execute"]),
+            around=compile_wrappers(around, self._execute) if around else None,
+            did=compile_all(steps["did_execute"]),
+            format=chain("format_result", entry) or Call.format,
+            progress=chain("on_progress", entry),
+            notify=chain("on_notify", entry),
+            steps={hook: found for hook, found in steps.items() if found},
+        )
+
+    # The journey
+
+    def client_call(
+        self,
+        request: RequestContext,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        surface: Surface | None = "mcp",
+        progress_token: str | int | None = None,
+        budget: AbortSignal | None = None,
+        attempt: int = 0,
+    ) -> Call:
+        """A call made by a client, to `run`."""
+        return Call(
+            self, request, name, {} if arguments is None else arguments, caller=request.caller, surface=surface,
+            progress_token=progress_token, budget=budget, attempt=attempt,
+        )  # fmt: skip
+
+    def call_tool(
+        self,
+        parent: Call,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        signal: AbortSignal | None = None,
+        progress_token: str | int | None = None,
+    ) -> Any:
+        """A call made by a body: the same caller, in the same request."""
+        kind = parent.entry.kind
+        call = Call(
+            self, parent.request, name, {} if arguments is None else arguments, caller=parent.caller,
+            origin=ORIGINS.get(kind, kind), surface=parent.surface if kind == "channel" else SURFACES.get(kind),
+            parent=parent, depth=parent.depth + 1, budget=signal, progress_token=progress_token, scope=parent.scope,
+            attempt=parent.attempt,
+        )  # fmt: skip
+        return self.start(call)
+
+    def start(self, call: Call) -> Any:
+        """`run`, unless the call finished in an earlier attempt of its request."""
+        asking = call.request.asking
+        return self.run(call) if asking is None or call.parent is None else asking.inner(call, self)
+
+    async def run(self, call: Call) -> Any:
+        """Take a call along the whole road.
+
+        :returns: the protocol's result.
+        :raises FlowControl: an inner call failed by `self.fail`.
+        :raises FrontMcpError: anything else that went wrong.
+        """
+        try:
+            if call.depth > self.max_call_depth:
+                raise CallDepthError(call.path, self.max_call_depth)
+            plan = self.find(call)
+            if plan.authorize is not None:
+                await self._authorize(call)
+            if call.kept:
+                return None
+            result = await (self._work(call) if plan.guard is None else plan.guard(call))
+            if result.is_error and call.parent is not None:
+                raise ToolExecutionError.from_result(call.entry.name, result)
+            return result
+        except BaseException as error:
+            if is_cancellation(error):
+                if call.parent is None:
+                    call.request.abort()
+                raise
+            raised = self._classify(call, unwrap_group(error))
+            await self._observe(call, raised)
+            left = self._leaving(call, raised)
+            if left is error:
+                raise
+            raise left from (left.__cause__ or (raised if left is not raised else None))
+        finally:
+            if call.budget is not None:
+                call.unlink_signal()
+
+    def find(self, call: Call) -> Plan:
+        """Resolve the name and ask whether the call may see what it found.
+
+        :raises ToolNotFoundError: there is none, or it may not.
+        """
+        entry = call.entry
+        if entry is None:
+            entry = self.registry.find(call.name) if call.scope is None else call.scope.get(call.name)
+            if entry is None:
+                entry = self._resolved(call)
+        plan: Plan = entry.plan
+        if plan.visible is not None and False in plan.visible(call, entry):
+            raise ToolNotFoundError(call.name)
+        call.entry = entry
+        call.plan = plan
+        return plan
+
+    def _resolved(self, call: Call) -> Entry:
+        found = self._resolve(call.name, call) if self._resolve is not None else None
+        if isinstance(found, str):
+            found = self.registry.find(found) if call.scope is None else call.scope.get(found)
+        if found is None or (call.scope is not None and found not in call.scope.values()):
+            raise ToolNotFoundError(call.name)
+        return found  # type: ignore[no-any-return]
+
+    async def _authorize(self, call: Call) -> None:
+        try:
+            await call.plan.authorize(call)
+        except InvalidInputError as error:
+            if error is not call._invalid:
+                raise
+            # A policy that can't read the input can't have allowed the call; the input's own error comes later.
+            raise AccessDeniedError(f'Access denied to {call.entry.kind} "{call.entry.id}": its input can\'t be judged') from None
+
+    async def _work(self, call: Call) -> Any:
+        """Validate, will, execute, did, format."""
+        if call.runs:
+            call.restart()
+        call.runs += 1
+        plan: Plan = call.plan
+        if (invalid := call.validate()) is not None:
+            raise invalid
+        try:
+            if plan.around is not None:
+                call.baseline = (_fields(call.input), None)
+            if plan.will is not None:
+                await plan.will(call)
+            if plan.around is not None:
+                call.baseline = (call.baseline[0], _fields(call.input), call.input)
+                value = await plan.around(call)
+            else:
+                try:
+                    value = await plan.invoke(call)
+                except BaseException as error:
+                    value = _body_outcome(call, error)
+            if plan.did is not None:
+                call.output = value
+                await plan.did(call)
+                value = call.output
+        except Response as response:
+            value = response.value
+        result = plan.format(call, value)
+        if result is not call.formatted:
+            call.entry.check(result)
+        return result
+
+    async def _execute(self, call: Call) -> Any:
+        """Execute, inside around hooks; a second time from the validated input again."""
+        if call.executions:
+            call.input = _fresh_input(call)
+            call.output = None
+            call.context = None
+        call.executions += 1
+        try:
+            return await call.plan.invoke(call)
+        except BaseException as error:
+            return _body_outcome(call, error)
+
+    # Errors
+
+    def _classify(self, call: Call, error: BaseException) -> BaseException:
+        """The error as raised at this level: what a hook raised becomes a `PluginError` unless it is public."""
+        if error is call.failure or isinstance(error, FlowControl):
+            return error
+        step = blame(error, [step for steps in call.plan.steps.values() for step in steps]) if call.plan else None
+        if step is not None:
+            add_note(error, step)
+        if isinstance(error, FrontMcpError) and (step is None or error.public):
+            return error
+        if step is None:
+            step = blame(error, self.plugins.steps("resolve_tool") + self.plugins.steps("entry_visible"))
+        plugin_error = (
+            PluginError(step.plugin, step.hook, error) if step is not None else InternalMcpError(describe(error))
+        )
+        plugin_error.__cause__ = error
+        return plugin_error
+
+    def _leaving(self, call: Call, error: BaseException) -> BaseException:
+        """The error as it leaves this level (architecture §6)."""
+        name = call.entry.name if call.entry is not None else call.name
+        if isinstance(error, FlowControl):
+            original = error.original_error
+            if call.parent is not None:
+                return error
+            return original if isinstance(original, FrontMcpError) else ToolExecutionError(name, original)
+        passes = isinstance(error, FrontMcpError) and (
+            error is not call.failure or error.public or isinstance(error, InvalidOutputError | PluginError)
+        )
+        return error if passes else ToolExecutionError(name, error)
+
+    async def _observe(self, call: Call, error: BaseException) -> None:
+        steps = call.plan.steps.get("on_error", ()) if call.plan is not None else self._unbound("on_error")
+        if not steps:
+            return
+        seen = error.original_error if isinstance(error, FlowControl) else error
+        if isinstance(error, PluginError) and error.__cause__ is not None:
+            seen = error.__cause__
+        for step in steps:
+            try:
+                await compile_all([step])(call, seen)  # type: ignore[misc]
+            except Exception:
+                logger.exception('plugin "%s" failed in on_error', step.plugin)
+
+    def _unbound(self, hook: str) -> list[Step]:
+        """The steps of a hook for a call without an entry: those that are not narrowed to some."""
+        return self.plugins.unbound_steps(hook)
+
+    # Lists
+
+    async def list_tools(
+        self, request: RequestContext, *, surface: Surface | None = "mcp"
+    ) -> list[tuple[str, ToolEntry]]:
+        """The tools a caller may see, with the names they are listed under, sorted."""
+        _, shared = self.shared_list
+        if shared is not None:
+            return shared
+        tools = self.registry.tools
+        return self.registry.listed([entry for entry in tools if await self._may_list(entry, request, surface)])
+
+    @property
+    def shared_list(self) -> tuple[int, list[tuple[str, ToolEntry]] | None]:
+        """The list that is the same for every caller, with the registry's version; None when it depends on them."""
+        if self._listed is None or self._listed[0] != self.registry.version:
+            entries = self.registry.tools
+            same = all(entry.plan.visible is None and entry.plan.authorize is None for entry in entries)
+            self._listed = (self.registry.version, self.registry.listed(entries) if same else None)
+        return self._listed
+
+    async def _may_list(self, entry: ToolEntry, request: RequestContext, surface: Surface | None) -> bool:
+        plan: Plan = entry.plan
+        if plan.visible is None and plan.authorize is None:
+            return True
+        call = Call(self, request, entry.name, {}, caller=request.caller, surface=surface, listing=True, entry=entry)
+        call.plan = plan
+        if plan.visible is not None and False in plan.visible(call, entry):
+            return False
+        if plan.authorize is not None:
+            try:
+                await plan.authorize(call)
+            except Undecided:
+                return True
+            except Exception as error:
+                if not getattr(error, "public", False):
+                    logger.exception("a policy failed for %s; it is not listed", entry.id)
+                return False
+        return True
+
+    # What a context asks of its runner
+
+    async def progress(self, call: Call, update: ProgressUpdate) -> None:
+        """Send a progress update through the hooks."""
+        if call.plan.progress is not None:
+            await self._through(call, "on_progress", call.plan.progress(call, update))
+
+    async def notify(self, call: Call, message: Message) -> None:
+        """Send a log message through the hooks to the client."""
+        if call.plan.notify is not None:
+            await self._through(call, "on_notify", call.plan.notify(call, message))
+        if call.request.peer is not None:
+            await call.request.peer.notify(message)
+
+    async def _through(self, call: Call, hook: str, running: Awaitable[Any]) -> None:
+        try:
+            await running
+        except Exception as error:
+            step = blame(error, call.plan.steps.get(hook, ()))
+            if step is None or (isinstance(error, FrontMcpError) and error.public):
+                raise
+            add_note(error, step)
+            raise PluginError(step.plugin, step.hook, error) from error
+
+    async def elicit(self, call: Call, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
+        """Ask the client's user, in the way of the protocol version."""
+        return await elicit(call, message, model)
+
+    async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
+        """Run ``function``, or give what it gave in an earlier attempt of this client call."""
+        if call.request.asking is not None:
+            return await call.request.asking.once(call, key, function)
+        result = function()
+        return await result if hasattr(result, "__await__") else result
+
+    def provide(self, call: Call, type_: type[T]) -> T:
+        """A provider's instance."""
+        return self.providers.get(call, type_)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an error must pass untouched: cancellation that somebody asked for, or the end of the program."""
+    if isinstance(error, Exception):
+        return False
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return True
+    if isinstance(error, BaseExceptionGroup):
+        return False
+    if sniffio.current_async_library() != "asyncio":
+        return isinstance(error, anyio.get_cancelled_exc_class())
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+
+
+def _body_outcome(call: Call, error: BaseException) -> Any:
+    """What the body's exception means: the value of `self.respond`, or an error to raise."""
+    if is_cancellation(error):
+        raise error
+    leaf = unwrap_group(error)
+    if isinstance(leaf, Response):
+        return leaf.value
+    if isinstance(leaf, ValidationError):
+        leaf = scrub(leaf)
+    elif not isinstance(leaf, Exception):
+        leaf = NotAnException(leaf).with_traceback(leaf.__traceback__)
+    call.failure = leaf
+    if leaf is error:
+        raise error
+    raise leaf from None
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """A shallow copy of typed input."""
+    if isinstance(value, BaseModel):
+        return dict(value.__dict__)
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _fresh_input(call: Call) -> Any:
+    """Input for another execution: validated anew, with what will hooks changed, without what the body changed."""
+    validated, after_will, given = call.baseline
+    fresh = call.entry.validate(call.arguments)
+    if type(fresh) is not type(given):
+        return given
+    target = fresh.__dict__ if isinstance(fresh, BaseModel) else fresh
+    for name in validated.keys() - after_will.keys():
+        target.pop(name, None)
+    for name, value in after_will.items():
+        if name not in validated or value is not validated[name]:
+            target[name] = value
+    return fresh
+

@@ -1,0 +1,429 @@
+"""`FrontMcp`: the composition root. It gathers what users wrote and what plugins bring, checks it, and serves it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+from frontmcp.asking import MemoryStateStore
+from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
+from frontmcp.definitions.app import App, ToolDecorator, as_definition, slug
+from frontmcp.definitions.base import Definition
+from frontmcp.errors import ConfigurationError
+from frontmcp.interfaces import StateStore
+from frontmcp.pipeline import Pipeline
+from frontmcp.plugins import PluginLike, PluginManager, PluginSettings
+from frontmcp.providers import Lifespan, Provider, Providers, check_providers
+from frontmcp.registry import Registry, ToolEntry
+from frontmcp.threads import Threads
+from frontmcp.transports.http import http_app, run_http
+from frontmcp.transports.stdio import run_stdio
+from frontmcp.transports.wire import Wire
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from starlette.applications import Starlette
+
+OPEN_ENVIRONMENTS = frozenset({"development", "test"})
+"""Environments that show errors whole; any other masks what is not public."""
+
+Changed = Callable[[str], Awaitable[None]]
+
+
+class FrontMcp:
+    """An MCP server.
+
+    ``FrontMcp("help-desk", tools=[ping])`` serves tools as one app whose id is the slug of the name;
+    ``FrontMcp(info={"name": …, "version": …}, apps=[desk])`` names its apps.
+
+    :param name: the server's name, unless ``info`` has it.
+    :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
+    :param apps: `App` objects and classes decorated with `App`.
+    :param tools: tools of the server's own, unnamed app.
+    :param plugins: plugins, and words: ``"no:NAME"`` switches one off, ``"NAME"`` allows an installed one.
+    :param plugin_order: names of plugins that run before all others.
+    :param autoload_plugins: load installed plugins that nobody named.
+    :param providers: what ``Annotated[Db, Inject()]`` and ``self.get(Db)`` give.
+    :param lifespan: an async context manager function, given the server; may yield ``{type: instance}``.
+    :param instructions: what the model should know of the server.
+    :param environment: ``"development"`` or ``"test"`` show errors whole; any other masks what is not public. By
+        default ``FRONTMCP_ENV``, else production for HTTP and development elsewhere.
+    :param http: options of the HTTP transport; see `http_app`.
+    :param pagination: the page size of lists; None never pages.
+    :param max_call_depth: how deep calls may be nested; the client's call has depth 0.
+    :param thread_limit: worker threads for sync tools, for each depth of nested calls.
+    :param options: options that plugins claim for the server.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        info: Mapping[str, Any] | None = None,
+        apps: Iterable[Any] = (),
+        tools: Iterable[Any] = (),
+        plugins: Sequence[PluginLike] = (),
+        plugin_order: Sequence[str] = (),
+        autoload_plugins: bool = True,
+        providers: Iterable[Provider[Any]] = (),
+        lifespan: Lifespan | None = None,
+        instructions: str | None = None,
+        environment: str | None = None,
+        http: Mapping[str, Any] | None = None,
+        pagination: int | None = 40,
+        max_call_depth: int = 16,
+        thread_limit: int = 40,
+        **options: Any,
+    ) -> None:
+        self.info = {"version": "0.0.0", **({"name": name} if name is not None else {}), **(info or {})}
+        self.instructions = instructions
+        self.http = dict(http or {})
+        self.pagination = pagination
+        self.options = {key: value for key, value in options.items() if value is not None}
+        self.default_environment = "development"
+        self.plugin_settings = PluginSettings(plugins, plugin_order, autoload_plugins)
+        self._environment = environment
+        self._max_call_depth = max_call_depth
+        self._given_providers = list(providers)
+        self.threads = Threads(thread_limit)
+        self._providers = Providers(
+            (each for each in self._given_providers if isinstance(each, Provider)), lifespan
+        )
+        self._early_problems: list[str] = []
+        self._default_app = self._make_default_app(tools)
+        self._apps = self._read_apps(apps)
+        self._definitions: list[tuple[App, Definition]] = []
+        for app in self._apps:
+            self._definitions.extend((app, definition) for definition in app.definitions)
+            app.subscribe(self._define)
+        self._plugins: PluginManager | None = None
+        self._registry: Registry | None = None
+        self._pipeline: Pipeline | None = None
+        self._problems: list[str] | None = None
+        self._state_store: StateStore | None = None
+        self._listeners: list[Changed] = []
+        self._users = 0
+        self._starting = anyio.Lock()
+        self._stack: AsyncExitStack | None = None
+        self._wire: Wire | None = None
+
+    @property
+    def name(self) -> str:
+        name: str = self.info.get("name", "frontmcp")
+        return name
+
+    @property
+    def version(self) -> str:
+        version: str = self.info["version"]
+        return version
+
+    @property
+    def environment(self) -> str:
+        """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else the default of the road that serves."""
+        return self._environment or os.environ.get("FRONTMCP_ENV") or self.default_environment
+
+    @property
+    def production(self) -> bool:
+        """Whether errors that are not public are masked."""
+        return self.environment not in OPEN_ENVIRONMENTS
+
+    # What users add
+
+    @property
+    def tool(self) -> ToolDecorator:
+        """Define a tool of the server's own app: ``@server.tool`` or ``@server.tool(name=…)``."""
+        return self._default_app.tool
+
+    def _make_default_app(self, tools: Iterable[Any]) -> App:
+        try:
+            app = App(id=slug(self.name))
+        except ConfigurationError as error:
+            self._early_problems.append(str(error))
+            app = App(id="server")
+        for tool in tools:
+            try:
+                app.add(as_definition(tool))
+            except ConfigurationError as error:
+                self._early_problems.extend(error.problems)
+        return app
+
+    def _read_apps(self, apps: Iterable[Any]) -> list[App]:
+        found = [self._default_app]
+        for given in apps:
+            try:
+                app = App.of(given)
+                if any(other.id == app.id for other in found[1:]):
+                    self._early_problems.append(f'apps=: two apps have the id "{app.id}"; rename one')
+                found.append(app)
+            except ConfigurationError as error:
+                self._early_problems.extend(error.problems)
+        return found
+
+    def _define(self, app: App, definition: Definition) -> None:
+        """A definition that was added to an app after the server was made."""
+        self._definitions.append((app, definition))
+        if self._problems is not None:
+            problems: list[str] = []
+            self._add_entry(definition, app.id, problems)
+            self._resettle(problems)
+            if problems:
+                raise ConfigurationError(problems)
+
+    async def add_tool(self, tool: Any, *, app: str | None = None) -> ToolEntry:
+        """Add a tool while the server runs; clients are told that the list changed.
+
+        :param tool: what ``tools=`` takes.
+        :param app: the app's id; the server's own by default.
+        :raises ConfigurationError: it can't be served; nothing was added.
+        """
+        self.check()
+        problems: list[str] = []
+        entry = self._add_entry(as_definition(tool), app or self._default_app.id, problems)
+        if entry is not None and not problems:
+            self._resettle(problems)
+        if problems:
+            if entry is not None:
+                self._registry_settled().remove(entry)
+                self._resettle([])
+            raise ConfigurationError(problems)
+        await self._changed("tools")
+        assert isinstance(entry, ToolEntry)
+        return entry
+
+    async def remove_tool(self, name: str) -> None:
+        """Remove a tool while the server runs; running calls of it go on, clients are told that the list changed.
+
+        :param name: an exact name, such as its canonical id.
+        :raises ConfigurationError: there is no tool of that name.
+        """
+        entry = self.find(name)
+        if entry is None:
+            raise ConfigurationError(f'there is no tool "{name}" to remove')
+        self._registry_settled().remove(entry)
+        self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
+        self._resettle([])
+        await self._changed("tools")
+
+    def on_change(self, listener: Changed) -> Callable[[], None]:
+        """Tell ``listener`` which list changed (``"tools"``), whenever one does; gives a function that stops that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def _changed(self, what: str) -> None:
+        for listener in list(self._listeners):
+            await listener(what)
+
+    # Settling
+
+    def check(self) -> None:
+        """Run every check of the start, without serving.
+
+        :raises ConfigurationError: lists every problem at once.
+        """
+        if self._problems is None:
+            self._problems = self._settle()
+        if self._problems:
+            raise ConfigurationError(self._problems)
+
+    def _settle(self) -> list[str]:
+        self._plugins = PluginManager(self.plugin_settings)
+        problems = [*self._early_problems, *check_providers(self._given_providers), *self._plugins.problems]
+        problems += self._plugins.check_options("server", self.options, "server option")
+        self._registry = Registry(threads=self.threads, providers=self._providers)
+        self._pipeline = Pipeline(
+            self, self._registry, self._plugins, self._providers, max_call_depth=self._max_call_depth
+        )
+        for app, definition in self._definitions:
+            self._add_entry(definition, app.id, problems)
+        if not self._plugins.problems:
+            for provided in self._plugins.call("provide_entries", self):
+                for target in provided:
+                    self._add_entry(as_definition(target), self._default_app.id, problems)
+            self._resettle(problems)
+        return problems
+
+    def _add_entry(self, definition: Definition, app_id: str, problems: list[str]) -> Any:
+        """Make, prepare and register an entry, or say what is wrong with it."""
+        assert self._registry is not None and self._plugins is not None
+        where = f'{definition.noun} "{definition.name}" ({definition.source})'
+        if (wrong := self._plugins.check_kind(definition.kind)) is not None:
+            problems.append(f"{where}: {wrong}")
+            return None
+        try:
+            entry = self._registry.make(definition, app_id)
+            self._registry.add(entry)
+        except ConfigurationError as error:
+            problems.extend(error.problems)
+            return None
+        if not self._plugins.problems:
+            self._plugins.call("prepare_entry", entry)
+        problems.extend(self._plugins.check_options(entry.kind, entry.options, where))
+        return entry
+
+    def _resettle(self, problems: list[str]) -> None:
+        assert self._registry is not None and self._plugins is not None and self._pipeline is not None
+        problems.extend(self._registry.settle())
+        problems.extend(self._pipeline.compile())
+        if not problems:
+            self._plugins.call("settled", self)
+
+    def _registry_settled(self) -> Registry:
+        self.check()
+        assert self._registry is not None
+        return self._registry
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What runs calls; the server is checked first."""
+        if self._problems != []:
+            self.check()
+        assert self._pipeline is not None
+        return self._pipeline
+
+    @property
+    def hooks(self) -> PluginManager:
+        """The plugins of this server; ``server.hooks.call(name, …)`` calls a hook of a plugin's own."""
+        self._registry_settled()
+        assert self._plugins is not None
+        return self._plugins
+
+    @property
+    def plugins(self) -> PluginManager:
+        """The plugins, also of a server with problems: for reports."""
+        if self._problems is None:
+            self._problems = self._settle()
+        assert self._plugins is not None
+        return self._plugins
+
+    def entries(self, kind: Kind | None = None) -> list[Any]:
+        """The entries, in the order they were registered; all kinds when None."""
+        assert self._registry is not None
+        return self._registry.entries(kind)
+
+    def tools(self) -> list[ToolEntry]:
+        """Whatever is called as a tool."""
+        assert self._registry is not None
+        return self._registry.tools
+
+    def find(self, name: str) -> ToolEntry | None:
+        """The tool of an exact name, canonical id or listed name."""
+        return self._registry_settled().find(name)
+
+    @property
+    def state_store(self) -> StateStore:
+        """Where kept results and spent states of questions are."""
+        if self._state_store is None:
+            answered = self.hooks.call("state_store", self.options.get("state_store"))
+            self._state_store = answered if answered is not None else MemoryStateStore()
+        return self._state_store
+
+    # Calls from inside
+
+    def call(
+        self,
+        target: Entry | str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        origin: Origin,
+        surface: Surface | None = None,
+        caller: Caller | None = None,
+        parent: Call | None = None,
+        scope: Mapping[str, Entry] | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """Call an entry from a plugin, through the whole road.
+
+        :param target: an entry, or the name of one.
+        :param origin: who makes the call: ``"job"``, ``"agent"``, ``"channel"``, …
+        :param surface: where it comes from.
+        :param caller: as whom, for a call that no other call makes.
+        :param parent: the call that makes it; its caller and request are used.
+        :param scope: the only entries that can be found from there on, by name.
+        """
+        if (caller is None) == (parent is None):
+            raise TypeError("server.call takes either caller= or parent=")
+        request = parent.request if parent is not None else RequestContext(caller or Caller.anonymous(), transport="inside")
+        name = target if isinstance(target, str) else target.name
+        call = Call(
+            self.pipeline, request, name, {} if arguments is None else arguments,
+            caller=parent.caller if parent is not None else request.caller, origin=origin, surface=surface, parent=parent,
+            depth=parent.depth + 1 if parent is not None else 0,
+            scope=scope if scope is not None or parent is None else parent.scope,
+            attempt=parent.attempt if parent is not None else 0, entry=None if isinstance(target, str) else target,
+        )  # fmt: skip
+        return self.pipeline.start(call)
+
+    # Serving
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The server is started inside: its lifespan and providers, then `server_started`. May be nested."""
+        self.check()
+        async with self._starting:
+            self._users += 1
+            if self._users == 1:
+                try:
+                    await self._start()
+                except BaseException:
+                    self._users -= 1
+                    raise
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                async with self._starting:
+                    self._users -= 1
+                    if self._users == 0:
+                        await self._stop()
+
+    async def _start(self) -> None:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._providers.running(self))
+            if (started := self.hooks.chain("server_started")) is not None:
+                await started(self)
+            self._stack = stack.pop_all()
+
+    async def _stop(self) -> None:
+        stack, self._stack = self._stack, None
+        assert stack is not None
+        async with stack:
+            if (stopping := self.hooks.chain("server_stopping")) is not None:
+                await stopping(self)
+
+    @property
+    def lowlevel(self) -> Server[Any]:
+        """The SDK's low-level `Server` beneath, for what frontmcp does not cover."""
+        return self.wire.server
+
+    @property
+    def wire(self) -> Wire:
+        """The SDK's handlers for this server; made once."""
+        if self._wire is None:
+            self._wire = Wire(self)
+        return self._wire
+
+    def http_app(self, **options: Any) -> Starlette:
+        """An ASGI app that serves MCP over streamable HTTP; production unless told otherwise.
+
+        :param options: override those of ``http=``: ``path`` (``"/mcp"``), ``stateless``, ``json_response``,
+            ``allowed_hosts``, ``allowed_origins``, ``max_body`` (bytes), ``host``.
+        """
+        self.default_environment = "production"
+        return http_app(self, **{**self.http, **options})
+
+    def run(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
+        """Serve until the client goes away, or until SIGINT or SIGTERM.
+
+        :param transport: ``"stdio"``, or ``"http"`` with ``host``, ``port``, ``path`` and the options of `http_app`.
+        :raises ConfigurationError: the server can't start; lists every problem.
+        """
+        if transport == "stdio":
+            run_stdio(self, **options)
+        elif transport == "http":
+            self.default_environment = "production"
+            run_http(self, **{**self.http, **options})
+        else:
+            raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')

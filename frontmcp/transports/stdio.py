@@ -1,0 +1,53 @@
+"""MCP over the process's stdin and stdout."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+
+def run_stdio(served: Any) -> None:
+    """Serve until the client closes stdin, or until SIGINT or SIGTERM.
+
+    :raises ConfigurationError: the server can't start.
+    """
+    served.check()
+    served.wire.server.transport = "stdio"
+    anyio.run(_serve, served.wire.server, backend_options={"use_uvloop": uvloop_installed()})
+
+
+def uvloop_installed() -> bool:
+    """Whether the extra ``fast`` brought uvloop."""
+    try:
+        import uvloop  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with anyio.create_task_group() as group, stdio_server() as (read, write):
+        with anyio.CancelScope() as serving:
+            group.start_soon(_stop_on_signal, serving.cancel)
+            await server.run(read, write, server.create_initialization_options())
+        if serving.cancelled_caught:
+            # The thread that waits for stdin can't be interrupted; everything else has shut down.
+            logging.shutdown()
+            sys.stderr.flush()
+            os._exit(0)
+        group.cancel_scope.cancel()
+
+
+async def _stop_on_signal(stop: Callable[[], None]) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop()
+            return
