@@ -53,27 +53,27 @@ async def elicit(call: Call, message: str, model: type[T]) -> Accepted[T] | Decl
     """
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise TypeError(f"elicit takes a pydantic model as its form, not {model!r}")
-    question = Question(message, render_elicitation_schema(model))
-    request = call.request
-    if request.asking is not None:
-        return _read(await request.asking.ask(call, question), model)
-    if request.peer is None or not request.peer.can_ask:
-        raise ElicitationNotSupportedError
-    return _read(await request.peer.ask(question), model)
-
-
-def _read(answer: Answer, model: type[Any]) -> Any:
+    answer = await _ask(call, Question(message, render_elicitation_schema(model)))
     if answer.action == "decline":
         return Declined()
     if answer.action != "accept":
         return Cancelled()
     try:
-        return Accepted(model.model_validate(answer.content if answer.content is not None else {}))
+        return Accepted(model.model_validate(answer.content or {}))
     except ValidationError as error:
         declared = model.model_fields
         paths = sorted({str(each["loc"][0]) for each in error.errors() if each["loc"] and each["loc"][0] in declared})
         where = f" at {', '.join(paths)}" if paths else ""
     raise ElicitationInvalidError(f"The answer does not fit the form{where}")
+
+
+async def _ask(call: Call, question: Question) -> Answer:
+    request = call.request
+    if request.asking is not None:
+        return await request.asking.ask(call, question)
+    if request.peer is None or not request.peer.can_ask:
+        raise ElicitationNotSupportedError
+    return await request.peer.ask(question)
 
 
 def _digest(*parts: Any) -> str:

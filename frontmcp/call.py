@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Protocol, TypeAlias, TypeVar, final
 
 from frontmcp.abort import AbortController, AbortSignal
@@ -170,52 +171,34 @@ class Cancelled:
 class RequestContext:
     """One client request: the same object in every call made on its behalf, and in no other request.
 
-    Made by transports and `create_direct`.
+    Made by transports and `create_direct`, which fill in what they know of the client.
 
     :param caller: who sent it.
     :param transport: ``"stdio" | "http" | "memory" | "direct"``.
-    :param peer: the client as a call sees it; None where there is none.
-    :param trace_context: ``traceparent``, ``tracestate`` and ``baggage`` as the client sent them.
+    :ivar peer: the client as a call sees it; None where there is none.
+    :ivar trace_context: ``traceparent``, ``tracestate`` and ``baggage`` as the client sent them.
     """
 
-    __slots__ = (
-        "_controller", "_request_id", "_started", "_values", "asking", "caller", "client_capabilities",
-        "client_info", "client_ip", "headers", "highest_progress", "peer", "protocol_version", "provided",
-        "session_id", "trace_context", "transport",
-    )  # fmt: skip
+    # What a request without it shares: a request is made on every call, so only what differs is set.
+    session_id: str | None = None
+    protocol_version: str | None = None
+    client_info: Any = None
+    client_capabilities: Any = None
+    headers: Mapping[str, str] = MappingProxyType({})
+    client_ip: str | None = None
+    trace_context: Mapping[str, str] = MappingProxyType({})
+    peer: Peer | None = None
+    highest_progress: float | None = None
+    asking: Asking | None = None
+    provided: dict[type, Any] | None = None
+    _request_id: str | None = None
+    _values: dict[str, Any] | None = None
+    _controller: AbortController | None = None
 
-    def __init__(
-        self,
-        caller: Caller,
-        *,
-        transport: str = "direct",
-        request_id: str | None = None,
-        session_id: str | None = None,
-        protocol_version: str | None = None,
-        client_info: Any = None,
-        client_capabilities: Any = None,
-        headers: Mapping[str, str] | None = None,
-        client_ip: str | None = None,
-        trace_context: Mapping[str, str] | None = None,
-        peer: Peer | None = None,
-    ) -> None:
+    def __init__(self, caller: Caller, transport: str = "direct") -> None:
         self.caller = caller
         self.transport = transport
-        self.session_id = session_id
-        self.protocol_version = protocol_version
-        self.client_info = client_info
-        self.client_capabilities = client_capabilities
-        self.headers: Mapping[str, str] = headers if headers is not None else {}
-        self.client_ip = client_ip
-        self.trace_context: Mapping[str, str] = trace_context if trace_context is not None else {}
-        self.peer = peer
-        self.highest_progress: float | None = None
-        self.asking: Asking | None = None
-        self.provided: dict[type, Any] | None = None
-        self._request_id = request_id
         self._started = time.monotonic()
-        self._values: dict[str, Any] | None = None
-        self._controller: AbortController | None = None
 
     @property
     def request_id(self) -> str:
@@ -289,60 +272,54 @@ class Call:
     :ivar scope: the entries that can be found, by name; None for the whole server. Inner calls inherit it.
     """
 
-    __slots__ = (
-        "_input", "_invalid", "_signal", "arguments", "attempt", "baseline", "budget", "caller", "context", "depth",
-        "entry", "executions", "failure", "formatted", "kept", "listing", "name", "origin", "output", "parent", "plan",
-        "progress_token", "record", "request", "runner", "runs", "scope", "surface",
-    )  # fmt: skip
+    # What most calls have in common: a call is made on every call, so only what differs is set.
+    origin: Origin = "client"
+    surface: Surface | None = None
+    parent: Call | None = None
+    depth = 0
+    progress_token: str | int | None = None
+    scope: Mapping[str, Entry] | None = None
+    attempt = 0
+    listing = False
+    entry: Any = None
+    output: Any = None
+
+    # What follows belongs to the pipeline.
+    budget: AbortSignal | None = None
+    plan: Any = None
+    context: Any = None
+    failure: BaseException | None = None
+    formatted: Any = None
+    baseline: Any = None
+    kept = False
+    record: Any = None
+    runs = 0
+    executions = 0
+    _input: Any = _UNSET
+    _invalid: InvalidInputError | None = None
+    _signal: AbortSignal | None = None
 
     def __init__(
-        self,
-        runner: Runner,
-        request: RequestContext,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        caller: Caller,
-        origin: Origin = "client",
-        surface: Surface | None = None,
-        parent: Call | None = None,
-        depth: int = 0,
-        budget: AbortSignal | None = None,
-        progress_token: str | int | None = None,
-        scope: Mapping[str, Entry] | None = None,
-        attempt: int = 0,
-        listing: bool = False,
-        entry: Any = None,
+        self, runner: Runner, request: RequestContext, name: str, arguments: Mapping[str, Any], caller: Caller
     ) -> None:
         self.runner = runner
         self.request = request
         self.name = name
         self.arguments = arguments
         self.caller = caller
-        self.origin = origin
-        self.surface = surface
-        self.parent = parent
-        self.depth = depth
-        self.budget = budget
-        self.progress_token = progress_token
-        self.scope = scope
-        self.attempt = attempt
-        self.listing = listing
-        self.entry = entry
-        self.output: Any = None
-        # What follows belongs to the pipeline.
-        self.plan: Any = None
-        self.context: Any = None
-        self.failure: BaseException | None = None
-        self.formatted: Any = None
-        self.baseline: Any = None
-        self.kept = False
-        self.record: Any = None
-        self.runs = 0
-        self.executions = 0
-        self._input: Any = _UNSET
-        self._invalid: InvalidInputError | None = None
-        self._signal: AbortSignal | None = None
+
+    def inner(self, name: str, arguments: Mapping[str, Any], origin: Origin, surface: Surface | None) -> Call:
+        """A call that this one's body makes: the same caller, in the same request."""
+        call = Call(self.runner, self.request, name, arguments, self.caller)
+        call.origin = origin
+        call.surface = surface
+        call.parent = self
+        call.depth = self.depth + 1
+        if self.scope is not None:
+            call.scope = self.scope
+        if self.attempt:
+            call.attempt = self.attempt
+        return call
 
     @property
     def input(self) -> Any:

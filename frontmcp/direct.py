@@ -68,18 +68,21 @@ class Direct:
         return self._pipeline
 
     def _request(self, auth_context: Mapping[str, Any] | None, metadata: Mapping[str, Any] | None) -> RequestContext:
-        if auth_context is None and metadata is None:
-            return RequestContext(DIRECT_CALLER, session_id=self.session_id)
-        auth_context, metadata = auth_context or {}, metadata or {}
-        headers = {key.lower(): value for key, value in metadata.get("headers", {}).items()}
-        if "user_agent" in metadata:
-            headers["user-agent"] = metadata["user_agent"]
-        return RequestContext(
-            caller_of(auth_context),
-            session_id=auth_context.get("session_id", self.session_id),
-            headers=headers,
-            client_ip=metadata.get("client_ip"),
-        )
+        request = RequestContext(DIRECT_CALLER if auth_context is None else caller_of(auth_context))
+        request.session_id = self.session_id
+        if auth_context is not None:
+            request.session_id = auth_context.get("session_id", self.session_id)
+        if metadata is not None:
+            _describe(request, metadata)
+        return request
+
+
+def _describe(request: RequestContext, metadata: Mapping[str, Any]) -> None:
+    headers = {key.lower(): value for key, value in metadata.get("headers", {}).items()}
+    if "user_agent" in metadata:
+        headers["user-agent"] = metadata["user_agent"]
+    request.headers = headers
+    request.client_ip = metadata.get("client_ip")
 
 
 def caller_of(auth_context: Mapping[str, Any]) -> Caller:

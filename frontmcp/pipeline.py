@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import sniffio
@@ -151,10 +151,13 @@ class Pipeline:
         attempt: int = 0,
     ) -> Call:
         """A call made by a client, to `run`."""
-        return Call(
-            self, request, name, {} if arguments is None else arguments, caller=request.caller, surface=surface,
-            progress_token=progress_token, budget=budget, attempt=attempt,
-        )  # fmt: skip
+        call = Call(self, request, name, {} if arguments is None else arguments, request.caller)
+        call.surface = surface
+        call.progress_token = progress_token
+        call.budget = budget
+        if attempt:
+            call.attempt = attempt
+        return call
 
     def call_tool(
         self,
@@ -167,12 +170,12 @@ class Pipeline:
     ) -> Any:
         """A call made by a body: the same caller, in the same request."""
         kind = parent.entry.kind
-        call = Call(
-            self, parent.request, name, {} if arguments is None else arguments, caller=parent.caller,
-            origin=ORIGINS.get(kind, kind), surface=parent.surface if kind == "channel" else SURFACES.get(kind),
-            parent=parent, depth=parent.depth + 1, budget=signal, progress_token=progress_token, scope=parent.scope,
-            attempt=parent.attempt,
-        )  # fmt: skip
+        surface = parent.surface if kind == "channel" else SURFACES.get(kind)
+        call = parent.inner(name, {} if arguments is None else arguments, ORIGINS.get(kind, kind), surface)
+        if signal is not None:
+            call.budget = signal
+        if progress_token is not None:
+            call.progress_token = progress_token
         return self.start(call)
 
     def start(self, call: Call) -> Any:
@@ -237,7 +240,7 @@ class Pipeline:
             found = self.registry.find(found) if call.scope is None else call.scope.get(found)
         if found is None or (call.scope is not None and found not in call.scope.values()):
             raise ToolNotFoundError(call.name)
-        return found  # type: ignore[no-any-return]
+        return cast("Entry", found)
 
     async def _authorize(self, call: Call) -> None:
         try:
@@ -366,8 +369,8 @@ class Pipeline:
         plan: Plan = entry.plan
         if plan.visible is None and plan.authorize is None:
             return True
-        call = Call(self, request, entry.name, {}, caller=request.caller, surface=surface, listing=True, entry=entry)
-        call.plan = plan
+        call = Call(self, request, entry.name, {}, request.caller)
+        call.surface, call.listing, call.entry, call.plan = surface, True, entry, plan
         if plan.visible is not None and False in plan.visible(call, entry):
             return False
         if plan.authorize is not None:

@@ -14,7 +14,7 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, is_typeddict
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import pydantic_core
 from jsonschema import Draft202012Validator
@@ -24,6 +24,7 @@ from jsonschema.validators import validator_for
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from referencing.exceptions import Unresolvable
+from typing_extensions import is_typeddict
 
 from frontmcp.content import CONTENT_TYPES, annotates_content
 from frontmcp.errors import ConfigurationError, InvalidInputError, InvalidOutputError

@@ -345,16 +345,20 @@ class FrontMcp:
         """
         if (caller is None) == (parent is None):
             raise TypeError("server.call takes either caller= or parent=")
-        request = parent.request if parent is not None else RequestContext(caller or Caller.anonymous(), transport="inside")
         name = target if isinstance(target, str) else target.name
-        call = Call(
-            self.pipeline, request, name, {} if arguments is None else arguments,
-            caller=parent.caller if parent is not None else request.caller, origin=origin, surface=surface, parent=parent,
-            depth=parent.depth + 1 if parent is not None else 0,
-            scope=scope if scope is not None or parent is None else parent.scope,
-            attempt=parent.attempt if parent is not None else 0, entry=None if isinstance(target, str) else target,
-        )  # fmt: skip
-        return self.pipeline.start(call)
+        arguments = {} if arguments is None else arguments
+        if parent is not None:
+            call = parent.inner(name, arguments, origin, surface)
+        else:
+            assert caller is not None
+            call = Call(self.pipeline, RequestContext(caller, "inside"), name, arguments, caller)
+            call.origin, call.surface = origin, surface
+        if scope is not None:
+            call.scope = scope
+        if not isinstance(target, str):
+            call.entry = target
+        started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
+        return started
 
     # Serving
 

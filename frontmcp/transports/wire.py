@@ -53,11 +53,15 @@ class Served(Protocol):
     info: dict[str, Any]
     instructions: str | None
     pagination: int | None
-    pipeline: Pipeline
-    hooks: PluginManager
-    state_store: StateStore
-    production: bool
 
+    @property
+    def pipeline(self) -> Pipeline: ...
+    @property
+    def hooks(self) -> PluginManager: ...
+    @property
+    def state_store(self) -> StateStore: ...
+    @property
+    def production(self) -> bool: ...
     def running(self) -> Any: ...
     def find(self, name: str) -> ToolEntry | None: ...
     def on_change(self, listener: Any) -> Callable[[], None]: ...
@@ -153,10 +157,8 @@ class Wire:
 
     async def _request(self, ctx: Ctx) -> RequestContext:
         """The request's context: its caller, explicit; its peer; its abort."""
-        session = ctx.session
-        connection = _connection(ctx)
+        session, connection, http = ctx.session, _connection(ctx), ctx.request
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        http = ctx.request
         headers: Mapping[str, str] = http.headers if http is not None else {}
         client_ip = http.client.host if http is not None and http.client is not None else None
         transport = "http" if http is not None else self.server.transport
@@ -165,20 +167,18 @@ class Wire:
         caller: Caller | None = None
         if self._authenticate is not None:
             caller = await self._authenticate(AuthenticationRequest(transport, headers, client_ip))
-        meta = ctx.meta
-        params = session.client_params
-        return RequestContext(
-            caller if caller is not None else _anonymous(connection, headers, modern=modern),
-            transport=transport,
-            session_id=connection.session_id or headers.get("mcp-session-id"),
-            protocol_version=ctx.protocol_version,
-            client_info=params.client_info if params is not None else None,
-            client_capabilities=session.client_capabilities,
-            headers=headers,
-            client_ip=client_ip,
-            trace_context={key: meta[key] for key in TRACE_KEYS if key in meta} if meta else None,
-            peer=_Peer(ctx, modern=modern),
-        )
+        request = RequestContext(caller or _anonymous(connection, headers, modern=modern), transport)
+        request.session_id = connection.session_id or headers.get("mcp-session-id")
+        request.protocol_version = ctx.protocol_version
+        request.client_info = session.client_params and session.client_params.client_info
+        request.client_capabilities = session.client_capabilities
+        request.headers = headers
+        request.client_ip = client_ip
+        request.peer = _Peer(ctx, modern=modern)
+        if ctx.meta:
+            meta = cast("Mapping[str, Any]", ctx.meta)
+            request.trace_context = {key: meta[key] for key in TRACE_KEYS if key in meta}
+        return request
 
     async def list_tools(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """``tools/list``: what the caller may see, a page at a time."""
