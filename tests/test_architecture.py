@@ -1,0 +1,152 @@
+"""The house keeps its shape: layers, the cost of an import, docstrings, and sizes that a reader can hold in mind."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+import frontmcp
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("frontmcp", "plugins_builtin")
+OUTER = ("frontmcp/cli/", "frontmcp/testing/")
+TREES = {
+    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Import = ast.Import | ast.ImportFrom
+
+MAX_FILE = 400
+MAX_FUNCTION = 60
+MAX_FUNCTION_P95 = 35
+LONG_FILES = {
+    "frontmcp/asking.py",
+    "frontmcp/call.py",
+    "frontmcp/pipeline.py",
+    "frontmcp/plugins.py",
+    "frontmcp/schema.py",
+    "frontmcp/server.py",
+    "frontmcp/transports/wire.py",
+}
+"""Longer than `MAX_FILE` today; the list may only get shorter."""
+
+OPTIONAL = {"typer", "rich", "limits", "pytest", "watchfiles", "jwt", "uvicorn", "starlette", "plugins_builtin"}
+"""What importing the door must not bring, unless the SDK has brought it already."""
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def imports(tree: ast.AST) -> Iterator[Import]:
+    return (node for node in ast.walk(tree) if isinstance(node, Import))
+
+
+def is_ours(node: Import) -> bool:
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return any(name.partition(".")[0] in PACKAGES for name in names)
+
+
+def goes_through_the_door(node: Import) -> bool:
+    """``from frontmcp import Call``; ``from frontmcp import hookspecs`` imports a module."""
+    if isinstance(node, ast.Import):
+        return any(alias.name == "frontmcp" for alias in node.names)
+    return node.module == "frontmcp" and any(alias.name in frontmcp.__all__ for alias in node.names)
+
+
+def length(function: Function) -> int:
+    return (function.end_lineno or 0) - function.lineno + 1
+
+
+def modules_after(statement: str) -> set[str]:
+    """What a new interpreter has imported after one statement."""
+    script = f"import sys; {statement}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def test_the_contracts_of_pyproject_hold(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(cache_dir=None) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_our_own_modules_are_imported_at_the_top() -> None:
+    late = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        if not path.startswith("frontmcp/cli/")
+        for function in functions(tree)
+        for node in imports(function)
+        if is_ours(node)
+    ]
+    assert late == []
+
+
+def test_the_core_does_not_go_through_its_own_door() -> None:
+    roundabout = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.startswith("frontmcp/") and not path.startswith(OUTER)
+        for node in imports(tree)
+        if goes_through_the_door(node)
+    ]
+    assert roundabout == [], "import a name from the module that defines it"
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert [path for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+
+
+@pytest.mark.parametrize("name", frontmcp.__all__)
+def test_every_name_of_the_door_has_a_docstring(name: str) -> None:
+    value = getattr(frontmcp, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert value.__doc__
+
+
+def test_importing_the_door_loads_nothing_that_a_server_may_not_need() -> None:
+    loaded = modules_after("import frontmcp")
+    added = {name.partition(".")[0] for name in loaded - modules_after("import mcp.server")}
+    assert added & OPTIONAL == set()
+    assert not any(name.startswith(("frontmcp.cli", "frontmcp.testing")) for name in loaded)
+
+
+def test_importing_makes_no_server_and_no_plugin_manager() -> None:
+    """There is one manager per server, and none in a module."""
+    made = [
+        f"{path}: {name}"
+        for path in TREES
+        if not path.startswith(OUTER)
+        for name, value in vars(importlib.import_module(path.removesuffix(".py").replace("/", "."))).items()
+        if type(value).__name__ in {"PluginManager", "FrontMcp"}
+    ]
+    assert made == []
+
+
+def test_functions_are_short() -> None:
+    lengths = {
+        f"{path}:{function.lineno} {function.name}": length(function)
+        for path, tree in TREES.items()
+        for function in functions(tree)
+    }
+    longest = max(lengths, key=lengths.__getitem__)
+    assert lengths[longest] <= MAX_FUNCTION, longest
+    assert statistics.quantiles(lengths.values(), n=20)[-1] <= MAX_FUNCTION_P95
+
+
+def test_files_are_short() -> None:
+    long = {path for path in TREES if len((ROOT / path).read_text().splitlines()) > MAX_FILE}
+    assert long - LONG_FILES == set(), f"keep them under {MAX_FILE} lines"
+    assert LONG_FILES - long == set(), "these became short: take them off the list"
