@@ -96,9 +96,9 @@ class FrontMcp:
         self._early_problems: list[str] = []
         self._default_app = self._make_default_app(tools)
         self._apps = self._read_apps(apps)
-        self._definitions: list[tuple[App, Definition]] = []
+        self._definitions: list[tuple[str, Definition]] = []
         for app in self._apps:
-            self._definitions.extend((app, definition) for definition in app.definitions)
+            self._definitions.extend((app.id, definition) for definition in app.definitions)
             app.subscribe(self._define)
         self._plugins: PluginManager | None = None
         self._registry: Registry | None = None
@@ -133,6 +133,16 @@ class FrontMcp:
 
     # What users add
 
+    def add_plugin(self, plugin: PluginLike) -> None:
+        """Add a plugin as if it stood last in ``plugins=``; not while the server runs.
+
+        :raises RuntimeError: the server runs.
+        """
+        if self._users:
+            raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
+        self.plugin_settings.plugins = [*self.plugin_settings.plugins, plugin]
+        self._problems = self._wire = None
+
     @property
     def tool(self) -> ToolDecorator:
         """Define a tool of the server's own app: ``@server.tool`` or ``@server.tool(name=…)``."""
@@ -165,7 +175,7 @@ class FrontMcp:
 
     def _define(self, app: App, definition: Definition) -> None:
         """A definition that was added to an app after the server was made."""
-        self._definitions.append((app, definition))
+        self._definitions.append((app.id, definition))
         if self._problems is not None:
             problems: list[str] = []
             self._add_entry(definition, app.id, problems)
@@ -182,7 +192,8 @@ class FrontMcp:
         """
         self.check()
         problems: list[str] = []
-        entry = self._add_entry(as_definition(tool), app or self._default_app.id, problems)
+        definition = as_definition(tool)
+        entry = self._add_entry(definition, app or self._default_app.id, problems)
         if entry is not None and not problems:
             self._resettle(problems)
         if problems:
@@ -190,8 +201,9 @@ class FrontMcp:
                 self._registry_settled().remove(entry)
                 self._resettle([])
             raise ConfigurationError(problems)
-        await self._changed("tools")
         assert isinstance(entry, ToolEntry)
+        self._definitions.append((entry.app_id, definition))
+        await self._changed("tools")
         return entry
 
     async def remove_tool(self, name: str) -> None:
@@ -237,8 +249,8 @@ class FrontMcp:
         self._pipeline = Pipeline(
             self, self._registry, self._plugins, self._providers, max_call_depth=self._max_call_depth
         )
-        for app, definition in self._definitions:
-            self._add_entry(definition, app.id, problems)
+        for app_id, definition in self._definitions:
+            self._add_entry(definition, app_id, problems)
         if not self._plugins.problems:
             for provided in self._plugins.call("provide_entries", self):
                 for target in provided:
