@@ -299,7 +299,7 @@ class Pipeline:
 
     def _classify(self, call: Call, error: BaseException) -> BaseException:
         """The error as raised at this level: what a hook raised becomes a `PluginError` unless it is public."""
-        if error is call.failure or isinstance(error, FlowControl):
+        if error is call.failure or isinstance(error, FlowControl | InvalidOutputError):
             return error
         step = blame(error, [step for steps in call.plan.steps.values() for step in steps]) if call.plan else None
         if step is not None:
