@@ -65,7 +65,8 @@ class Caller:
 
     def __post_init__(self) -> None:
         for name in ("roles", "permissions", "scopes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if not isinstance(value := getattr(self, name), tuple):
+                object.__setattr__(self, name, tuple(value))
 
     @classmethod
     def anonymous(cls) -> Caller:

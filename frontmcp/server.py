@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
+from pydantic import Field, TypeAdapter, ValidationError
 
 from frontmcp.asking import MemoryStateStore
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
@@ -19,14 +21,27 @@ from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginLike, PluginManager, PluginSettings
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Registry, ToolEntry
+from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
 from frontmcp.threads import Threads
-from frontmcp.transports.http import http_app, run_http
+from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
 from frontmcp.transports.stdio import run_stdio
 from frontmcp.transports.wire import Wire
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.applications import Starlette
+
+CORE_SETTINGS: dict[str, Any] = {
+    "instructions": str | None,
+    "http": dict[str, Any],
+    "pagination": Annotated[int, Field(gt=0)] | None,
+    "max_call_depth": Annotated[int, Field(ge=0)],
+    "thread_limit": Annotated[int, Field(gt=0)],
+    "plugins": list[Any],
+    "plugin_order": list[str],
+    "autoload_plugins": bool,
+}
+"""The settings of the core itself; any other is an option that a plugin claims."""
 
 OPEN_ENVIRONMENTS = frozenset({"development", "test"})
 """Environments that show errors whole; any other masks what is not public."""
@@ -56,6 +71,7 @@ class FrontMcp:
     :param pagination: the page size of lists; None never pages.
     :param max_call_depth: how deep calls may be nested; the client's call has depth 0.
     :param thread_limit: worker threads for sync tools, for each depth of nested calls.
+    :param locked: settings that only code may give, no file, environment or command line.
     :param options: options that plugins claim for the server.
     """
 
@@ -77,22 +93,37 @@ class FrontMcp:
         pagination: int | None = 40,
         max_call_depth: int = 16,
         thread_limit: int = 40,
+        locked: Sequence[str] = (),
         **options: Any,
     ) -> None:
         self.info = {"version": "0.0.0", **({"name": name} if name is not None else {}), **(info or {})}
+        self._code = Layer(
+            "code",
+            {
+                "instructions": instructions,
+                "http": dict(http or {}),
+                "pagination": pagination,
+                "max_call_depth": max_call_depth,
+                "thread_limit": thread_limit,
+                "plugins": list(plugins),
+                "plugin_order": list(plugin_order),
+                "autoload_plugins": autoload_plugins,
+                **{key: value for key, value in options.items() if value is not None},
+            },
+        )
+        self._locked = tuple(locked)
+        self._more_layers: tuple[Layer, ...] = (environment_layer(os.environ),)
+        self.settings: dict[str, Setting] = {}
         self.instructions = instructions
-        self.http = dict(http or {})
+        self.http: dict[str, Any] = {}
         self.pagination = pagination
-        self.options = {key: value for key, value in options.items() if value is not None}
+        self.options: dict[str, Any] = {}
         self.default_environment = "development"
-        self.plugin_settings = PluginSettings(plugins, plugin_order, autoload_plugins)
         self._environment = environment
         self._max_call_depth = max_call_depth
         self._given_providers = list(providers)
         self.threads = Threads(thread_limit)
-        self._providers = Providers(
-            (each for each in self._given_providers if isinstance(each, Provider)), lifespan
-        )
+        self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
         self._early_problems: list[str] = []
         self._default_app = self._make_default_app(tools)
         self._apps = self._read_apps(apps)
@@ -140,7 +171,23 @@ class FrontMcp:
         """
         if self._users:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
-        self.plugin_settings.plugins = [*self.plugin_settings.plugins, plugin]
+        self._code.values["plugins"].append(plugin)
+        self._problems = self._wire = None
+
+    def configure(self, *, file: Path | None = None, command_line: Mapping[str, Any] | None = None) -> None:
+        """Give settings that override those of code: from a file, then the environment, then the command line.
+
+        :param file: ``frontmcp.toml``, or a ``pyproject.toml`` with ``[tool.frontmcp]``.
+        :param command_line: settings by name.
+        :raises ConfigurationError: the file can't be read, with the place.
+        """
+        layers = [environment_layer(os.environ), Layer("command line", command_line or {})]
+        if file is not None:
+            try:
+                layers.insert(0, file_layer(file))
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"settings file {file}: {error}") from error
+        self._more_layers = tuple(layers)
         self._problems = self._wire = None
 
     @property
@@ -242,8 +289,9 @@ class FrontMcp:
             raise ConfigurationError(self._problems)
 
     def _settle(self) -> list[str]:
-        self._plugins = PluginManager(self.plugin_settings)
-        problems = [*self._early_problems, *check_providers(self._given_providers), *self._plugins.problems]
+        problems = [*self._early_problems, *check_providers(self._given_providers), *self._apply_settings()]
+        self._plugins = PluginManager(self._plugin_settings)
+        problems += self._plugins.problems
         problems += self._plugins.check_options("server", self.options, "server option")
         self._registry = Registry(threads=self.threads, providers=self._providers)
         self._pipeline = Pipeline(
@@ -256,6 +304,31 @@ class FrontMcp:
                 for target in provided:
                     self._add_entry(as_definition(target), self._default_app.id, problems)
             self._resettle(problems)
+        return problems
+
+    def _apply_settings(self) -> list[str]:
+        """Merge the layers of settings and take the core's own; what is wrong, in words."""
+        self.settings, problems = merge((self._code, *self._more_layers), self._locked)
+        values = {name: setting.value for name, setting in self.settings.items()}
+        core: dict[str, Any] = {}
+        for name, type_ in CORE_SETTINGS.items():
+            value = values.pop(name)
+            try:
+                core[name] = TypeAdapter(type_).validate_python(value)
+            except ValidationError as error:
+                core[name] = self._code.values[name]
+                problems.append(f"{name} from {self.settings[name].source}: {error.errors()[0]['msg']}")
+        self.instructions = core["instructions"]
+        self.http = core["http"]
+        self.pagination = core["pagination"]
+        self._max_call_depth = core["max_call_depth"]
+        self.threads.limit = core["thread_limit"]
+        self._plugin_settings = PluginSettings(core["plugins"], core["plugin_order"], core["autoload_plugins"])
+        self.options = values
+        try:
+            self.http_options()
+        except ConfigurationError as error:
+            problems.extend(error.problems)
         return problems
 
     def _add_entry(self, definition: Definition, app_id: str, problems: list[str]) -> Any:
@@ -421,25 +494,39 @@ class FrontMcp:
             self._wire = Wire(self)
         return self._wire
 
-    def http_app(self, **options: Any) -> Starlette:
-        """An ASGI app that serves MCP over streamable HTTP; production unless told otherwise.
+    @property
+    def started(self) -> bool:
+        """Whether the server runs."""
+        return self._stack is not None
 
-        :param options: override those of ``http=``: ``path`` (``"/mcp"``), ``stateless``, ``json_response``,
-            ``allowed_hosts``, ``allowed_origins``, ``max_body`` (bytes), ``host``.
+    def http_options(self, **overrides: Any) -> HttpOptions:
+        """The options of the HTTP transport as they hold.
+
+        :raises ConfigurationError: one is unknown or has a wrong value, each named.
+        """
+        return options_from(self.http, overrides)
+
+    def http_app(self, **options: Any) -> Starlette:
+        """An ASGI app that serves MCP over streamable HTTP, also mounted in another; production unless told otherwise.
+
+        :param options: override those of ``http=``; see `frontmcp.transports.http.HttpOptions`.
+        :raises ConfigurationError: the server can't start; lists every problem.
         """
         self.default_environment = "production"
-        return http_app(self, **{**self.http, **options})
+        self.check()
+        return http_app(self, self.http_options(**options))
 
     def run(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
 
-        :param transport: ``"stdio"``, or ``"http"`` with ``host``, ``port``, ``path`` and the options of `http_app`.
+        :param transport: ``"stdio"``, or ``"http"`` with the options of `http_app`, ``host`` and ``port`` among them.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
         if transport == "stdio":
             run_stdio(self, **options)
         elif transport == "http":
             self.default_environment = "production"
-            run_http(self, **{**self.http, **options})
+            self.check()
+            run_http(self, self.http_options(**options))
         else:
             raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')

@@ -12,6 +12,9 @@ from typing import Any
 import anyio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+from typing_extensions import Self
 
 
 def run_stdio(served: Any) -> None:
@@ -37,13 +40,48 @@ async def _serve(server: Server[Any]) -> None:
     async with anyio.create_task_group() as group, stdio_server() as (read, write):
         with anyio.CancelScope() as serving:
             group.start_soon(_stop_on_signal, serving.cancel)
-            await server.run(read, write, server.create_initialization_options())
+            await server.run(_Answering(read, write), write, server.create_initialization_options())
         if serving.cancelled_caught:
             # The thread that waits for stdin can't be interrupted; everything else has shut down.
             logging.shutdown()
             sys.stderr.flush()
             os._exit(0)
         group.cancel_scope.cancel()
+
+
+class _Answering:
+    """The stream of messages from stdin, where a line that is no message gets an error instead of silence."""
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self._read = read
+        self._write = write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read, name)
+
+    async def receive(self) -> Any:
+        while True:
+            item = await self._read.receive()
+            if not isinstance(item, Exception):
+                return item
+            error = ErrorData(code=PARSE_ERROR, message="Parse error: the line is no JSON-RPC message")
+            await self._write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=error)))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        await self._read.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self._read.__aexit__(*exc)
 
 
 async def _stop_on_signal(stop: Callable[[], None]) -> None:

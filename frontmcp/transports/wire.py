@@ -95,6 +95,44 @@ class AuthenticationRequest:
         return token.strip() if scheme.lower() == "bearer" and token else None
 
 
+class InFlight:
+    """Which requests of older sessions are on their way: from the arrival of the id until it can't be mixed up.
+
+    A request is over when its connection was answered *and* its handler has ended: on a session whose stream was
+    dropped the handler runs on.
+    """
+
+    def __init__(self) -> None:
+        self._arrived: set[tuple[str, Any]] = set()
+        self._running: set[tuple[str, Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._arrived | self._running)
+
+    def arrive(self, session: str, request_id: Any) -> bool:
+        """Whether the id is free; then it is taken."""
+        key = (session, request_id)
+        if key in self._arrived or key in self._running:
+            return False
+        self._arrived.add(key)
+        return True
+
+    def answered(self, session: str, request_id: Any) -> None:
+        self._arrived.discard((session, request_id))
+
+    async def __call__(self, ctx: Ctx, call_next: Any) -> Any:
+        """The SDK's middleware around every handler."""
+        session = ctx.session._connection.session_id if ctx.request_id is not None else None
+        if session is None:
+            return await call_next(ctx)
+        key = (session, ctx.request_id)
+        self._running.add(key)
+        try:
+            return await call_next(ctx)
+        finally:
+            self._running.discard(key)
+
+
 def state_keys() -> list[str] | list[bytes]:
     """The keys that seal states and cursors: ``FRONTMCP_STATE_KEYS`` (comma-separated), else one of this process."""
     given = [key.strip() for key in os.environ.get("FRONTMCP_STATE_KEYS", "").split(",") if key.strip()]
@@ -138,6 +176,8 @@ class Wire:
                 RequestStateSecurity(keys=keys, ttl=STATE_SECONDS), default_audience=info.get("name", "frontmcp")
             )
         )
+        self.in_flight = InFlight()
+        self.trusted_proxy_depth = 0
         served.on_change(self._changed)
 
     @asynccontextmanager
@@ -160,7 +200,7 @@ class Wire:
         session, connection, http = ctx.session, _connection(ctx), ctx.request
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         headers: Mapping[str, str] = http.headers if http is not None else {}
-        client_ip = http.client.host if http is not None and http.client is not None else None
+        client_ip = self._client_ip(http, headers) if http is not None else None
         transport = "http" if http is not None else self.server.transport
         if not modern:
             self._track(connection)
@@ -179,6 +219,14 @@ class Wire:
             meta = cast("Mapping[str, Any]", ctx.meta)
             request.trace_context = {key: meta[key] for key in TRACE_KEYS if key in meta}
         return request
+
+    def _client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
+        """Who connected; behind trusted proxies, what the outermost of them saw."""
+        if self.trusted_proxy_depth:
+            hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
+            if len(hops) >= self.trusted_proxy_depth:
+                return hops[-self.trusted_proxy_depth]
+        return http.client.host if http.client is not None else None
 
     async def list_tools(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """``tools/list``: what the caller may see, a page at a time."""

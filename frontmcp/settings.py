@@ -1,0 +1,153 @@
+"""Settings of a server from code, a file, the environment and the command line, the later winning.
+
+Written by hand because reading them is on the way to the first call, and the library for it takes longer to import
+than everything else here together.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+PREFIX: Final = "FRONTMCP_"
+SEPARATOR: Final = "__"
+FILE: Final = "frontmcp.toml"
+
+NOT_SETTINGS: Final = frozenset({"ENV", "STATE_KEYS", "CONFIG", "DEPLOYMENT_MODE", "TARGET"})
+"""Variables under our prefix that mean something else than the setting of that name."""
+
+ALIASES: Final = {"PLUGIN_AUTOLOAD": "AUTOLOAD_PLUGINS"}
+
+SECRET_WORDS: Final = ("secret", "token", "password", "api_key", "private_key", "dsn")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings from one source.
+
+    :ivar source: says where a value came from: ``"code"``, a file's name, ``"environment"``, ``"command line"``.
+    """
+
+    source: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as it holds, and where it came from; of several sources of a nested one, all."""
+
+    value: Any
+    source: str
+
+
+def file_layer(path: Path) -> Layer:
+    """Settings of ``frontmcp.toml``, or of ``[tool.frontmcp]`` in a ``pyproject.toml``.
+
+    :raises ValueError: the file is no TOML, with the place.
+    :raises OSError: the file can't be read.
+    """
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    values = data.get("tool", {}).get("frontmcp", {}) if path.name == "pyproject.toml" else data
+    return Layer(str(path), values)
+
+
+def find_file(folder: Path) -> Path | None:
+    """The settings file beside a target: ``frontmcp.toml``, else a ``pyproject.toml`` with ``[tool.frontmcp]``."""
+    own = folder / FILE
+    if own.is_file():
+        return own
+    project = folder / "pyproject.toml"
+    if project.is_file() and "[tool.frontmcp" in project.read_text(encoding="utf-8"):
+        return project
+    return None
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """Settings of the environment: ``FRONTMCP_HTTP__PORT=9000`` is ``{"http": {"port": 9000}}``.
+
+    A value is JSON where it can be read as such, else text.
+    """
+    values: dict[str, Any] = {}
+    for variable, text in environ.items():
+        name = variable.removeprefix(PREFIX)
+        if name == variable or name in NOT_SETTINGS or not name:
+            continue
+        *path, last = ALIASES.get(name, name).lower().split(SEPARATOR)
+        target = values
+        for step in path:
+            target = target.setdefault(step, {})
+            if not isinstance(target, dict):
+                break
+        else:
+            target[last] = _read(last, text)
+    return Layer("environment", values)
+
+
+def _read(name: str, text: str) -> Any:
+    if name in ("plugins", "plugin_order", "locked") and not text.startswith("["):
+        return [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def merge(layers: Iterable[Layer], locked: Iterable[str] = ()) -> tuple[dict[str, Setting], list[str]]:
+    """What holds of several layers, the later winning, tables merged key by key; and what is wrong, in words.
+
+    :param locked: settings that only the first layer, code, may give.
+    """
+    locked = frozenset(locked)
+    settings: dict[str, Setting] = {}
+    problems = []
+    for index, layer in enumerate(layers):
+        for name, value in layer.values.items():
+            if index and name in locked:
+                problems.append(f"{name} from {_where(layer, name)}: it is locked, only code may set it")
+                continue
+            settings[name] = _over(name, settings.get(name), value, _where(layer, name))
+    return settings, problems
+
+
+def _where(layer: Layer, name: str) -> str:
+    return f"{PREFIX}{name.upper()}" if layer.source == "environment" else layer.source
+
+
+def _over(name: str, lower: Setting | None, value: Any, source: str) -> Setting:
+    if lower is None:
+        return Setting(value, source)
+    if isinstance(lower.value, Mapping) and isinstance(value, Mapping):
+        return Setting(_deep(lower.value, value), f"{lower.source}, {source}")
+    if name == "plugins" and isinstance(value, list | tuple):
+        # Words about plugins add up: a deployment switches one off without repeating the others.
+        return Setting([*lower.value, *value], f"{lower.source}, {source}")
+    return Setting(value, source)
+
+
+def _deep(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(lower)
+    for key, value in upper.items():
+        below = merged.get(key)
+        merged[key] = _deep(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def shown(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, str]]:
+    """Name, value and source of each setting, for people; secrets hidden."""
+    for name, setting in sorted(settings.items()):
+        yield name, json.dumps(_hidden(name, setting.value), default=repr), setting.source
+
+
+def _hidden(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _hidden(str(key), item) for key, item in value.items()}
+    if any(word in name.lower() for word in SECRET_WORDS) and value is not None:
+        return "********"
+    if isinstance(value, str) and "://" in value and "@" in value:
+        scheme, _, rest = value.partition("://")
+        return f"{scheme}://********@{rest.rpartition('@')[2]}"
+    return value
