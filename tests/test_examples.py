@@ -1,0 +1,198 @@
+"""Every example does what it says, for clients of both protocol eras."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from frontmcp import FrontMcp
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SERVERS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "demo")
+
+
+def load(name: str) -> ModuleType:
+    """A new module of an example: what its server remembers is not shared between tests."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(
+    autouse=True,
+    params=[pytest.param(era, marks=pytest.mark.mcp(era=era)) for era in ("2025-11-25", "2026-07-28")],
+)
+def era(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def example(request: pytest.FixtureRequest) -> ModuleType:
+    """The module that `of` names."""
+    return load(request.param)
+
+
+@pytest.fixture
+def server(example: ModuleType) -> FrontMcp:
+    return example.server
+
+
+def of(name: str) -> Any:
+    return pytest.mark.parametrize("example", [name], indirect=True)
+
+
+@of("01_compose")
+async def test_a_tool_is_made_of_another(mcp: Any) -> None:
+    result = await mcp.tools.call("close_ticket", {"id": "T-1"})
+    assert result.json() == {
+        "id": "T-1",
+        "status": "closed",
+        "email": {"message_id": "msg-1042", "to": "dana@acme.example"},
+    }
+
+
+@of("01_compose")
+async def test_clients_do_not_see_the_inner_tool(mcp: Any) -> None:
+    assert [tool.name for tool in await mcp.tools.list()] == ["close_ticket"]
+    result = await mcp.tools.call("email_customer", {"to": "dana@acme.example", "subject": "Hello"})
+    result.assert_error("TOOL_NOT_FOUND")
+
+
+@of("02_handle_a_failure")
+@pytest.mark.parametrize(
+    ("ticket", "outcome"),
+    [
+        ("T-1", {"emailed": True}),
+        ("T-2", {"emailed": False, "why": "globex.example is refusing our mail."}),
+        ("T-3", {"emailed": False, "why": 'Tool "email_customer" execution failed: SMTP timeout'}),
+        ("T-4", {"emailed": False, "why": "umbrella.example has no mailbox for ada."}),
+    ],
+)
+async def test_a_caught_failure_becomes_an_answer(mcp: Any, ticket: str, outcome: dict[str, Any]) -> None:
+    result = await mcp.tools.call("close_ticket", {"id": ticket})
+    assert result.json() == {"id": ticket, "status": "closed", **outcome}
+
+
+@of("02_handle_a_failure")
+async def test_an_uncaught_failure_is_the_outer_tools(mcp: Any) -> None:
+    result = await mcp.tools.call("close_ticket_strict", {"id": "T-2"})
+    result.assert_error("MAIL_REFUSED")
+    assert result.text() == "globex.example is refusing our mail."
+
+
+@of("03_internal_tools")
+async def test_a_tool_reaches_what_clients_do_not(mcp: Any) -> None:
+    result = await mcp.tools.call("weekly_digest")
+    assert result.json() == {"week": "2026-W39", "open": 12, "closed": 31, "escalated": 2}
+    assert [tool.name for tool in await mcp.tools.list()] == ["weekly_digest"]
+    (await mcp.tools.call("diagnose")).assert_ok()
+
+
+@of("03_internal_tools")
+@pytest.mark.parametrize("name", ["count_tickets", "desk.count_tickets", "count_escalations"])
+async def test_clients_can_not_call_the_building_blocks(mcp: Any, name: str) -> None:
+    (await mcp.tools.call(name)).assert_error("TOOL_NOT_FOUND")
+
+
+@of("04_progress")
+async def test_both_tools_progress_reaches_the_client(mcp: Any) -> None:
+    result = await mcp.tools.call("export_all")
+    assert result.json() == {"files": ["tickets.csv", "customers.csv"], "tickets": {"rows": 43}}
+    assert [update.message for update in mcp.notifications.progress()] == ["Exported tickets", "Exported customers"]
+
+
+@of("05_time_budget")
+@pytest.mark.parametrize("name", ["get_ticket", "get_ticket_scoped"])
+async def test_the_ticket_comes_without_what_took_too_long(mcp: Any, name: str) -> None:
+    result = await mcp.tools.call(name, {"id": "T-1"})
+    assert result.json() == {
+        "id": "T-1",
+        "title": "Cannot log in",
+        "history": None,
+        "note": "The history took too long to load.",
+    }
+
+
+@of("06_names")
+async def test_every_spelling_of_a_name(mcp: Any) -> None:
+    assert (await mcp.tools.call("try_names")).json() == {
+        "get_ticket": "found",
+        "desk:get_ticket": "found",
+        "desk.get_ticket": "found",
+        "get-ticket": "found",
+        "billing:get_ticket": 'Tool "billing:get_ticket" not found',
+    }
+
+
+@of("06_names")
+@pytest.mark.parametrize("name", ["desk:get_ticket", "desk.get_ticket", "get-ticket", "desk.get-ticket"])
+async def test_a_client_finds_the_same_names(mcp: Any, name: str) -> None:
+    assert (await mcp.tools.call(name, {"id": "T-1"})).json() == {"id": "T-1", "status": "open"}
+    (await mcp.tools.call("billing.get_ticket", {"id": "T-1"})).assert_error("TOOL_NOT_FOUND")
+
+
+INVALID_STATUS = "Tool output validation failed (output does not match outputSchema at status)"
+
+
+@of("07_failures")
+async def test_how_each_failure_arrives(mcp: Any) -> None:
+    assert (await mcp.tools.call("try_failures")).json()["caught"] == [
+        {"flow_control": True, "original": {"message": "There's no ticket T-9.", "code": "NO_TICKET"}},
+        {"flow_control": False, "message": INVALID_STATUS, "code": "INVALID_OUTPUT"},
+        {"flow_control": False, "message": "Invalid tool input", "code": "INVALID_INPUT"},
+        {"flow_control": False, "message": 'Tool "get_tikcet" not found', "code": "TOOL_NOT_FOUND"},
+    ]
+
+
+@of("07_failures")
+async def test_an_uncaught_invalid_output_passes_as_it_is(mcp: Any) -> None:
+    result = await mcp.tools.call("relay_ticket", {"id": "T-0"})
+    result.assert_error("INVALID_OUTPUT")
+    assert result.text() == INVALID_STATUS
+
+
+@of("08_invalid_input")
+async def test_the_inner_tools_input_error_reaches_the_model(mcp: Any) -> None:
+    result = await mcp.tools.call("reassign_ticket", {"id": "T-1", "to": "Sam"})
+    result.assert_error("INVALID_INPUT")
+    assert '"agent"' in result.text()
+    assert "Sam" not in result.text()
+
+
+@of("08_invalid_input")
+async def test_the_fix_names_the_field_the_model_sent(mcp: Any) -> None:
+    result = await mcp.tools.call("reassign_ticket_checked", {"id": "T-1", "to": "Sam"})
+    result.assert_error("INVALID_INPUT")
+    assert '"to"' in result.text()
+    assert '"agent"' not in result.text()
+    result = await mcp.tools.call("reassign_ticket_checked", {"id": "T-1", "to": "sam"})
+    assert result.json() == {"id": "T-1", "agent": "sam"}
+
+
+@of("09_audit_plugin")
+async def test_the_plugin_sees_inner_calls_too(mcp: Any, example: ModuleType) -> None:
+    result = await mcp.tools.call("refund", {"customer": "dana", "amount": 5})
+    assert result.json() == {"customer": "dana", "refunded": 5}
+    lines = [line.partition(" took ")[0] for line in example.audit.lines]
+    announced = [line.rpartition(" calls ")[2] for line in lines[:2]]
+    assert announced == ["refund", "refund → book"]
+    assert lines[0].startswith("audit: ")
+    assert lines[2:] == ["book", "refund"]
+
+
+@of("09_audit_plugin")
+async def test_tools_without_the_option_are_not_seen(mcp: Any, example: ModuleType, server: FrontMcp) -> None:
+    assert (await mcp.tools.call("rates")).json() == {"EUR": 1.0, "USD": 1.1}
+    assert example.audit.lines == []
+    hooks = {step.plugin for steps in server.find("rates").plan.steps.values() for step in steps}
+    assert "acme.audit" not in hooks
