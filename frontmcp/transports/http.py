@@ -211,13 +211,13 @@ class InFlightGuard:
         request_id = _request_id(b"".join(message.get("body", b"") for message in messages))
         if request_id is None:
             await app(scope, _replay(messages, receive), send)
-        elif not self._in_flight.arrive(session, request_id):
+        elif not await self._in_flight.arrive(session, request_id):
             await self._refuse(request_id, scope, receive, send)
         else:
             try:
                 await app(scope, _replay(messages, receive), send)
             finally:
-                self._in_flight.answered(session, request_id)
+                self._in_flight.leave(session, request_id)
 
     async def _refuse(self, request_id: Any, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._told:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+import anyio
 import mcp_types as types
 import pydantic_core
 from mcp.server import NotificationOptions, Server, ServerRequestContext
@@ -44,6 +45,7 @@ logger = logging.getLogger("frontmcp.wire")
 Ctx = ServerRequestContext[Any, Any]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
+TIDY_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
 
 
@@ -95,42 +97,65 @@ class AuthenticationRequest:
         return token.strip() if scheme.lower() == "bearer" and token else None
 
 
-class InFlight:
-    """Which requests of older sessions are on their way: from the arrival of the id until it can't be mixed up.
+class _Flight:
+    """One request of an older session: on a connection, and in a handler once that has begun."""
 
-    A request is over when its connection was answered *and* its handler has ended: on a session whose stream was
-    dropped the handler runs on.
+    def __init__(self) -> None:
+        self.connected = True
+        self.running = False
+        self.answered = False
+        self.over = anyio.Event()
+
+
+class InFlight:
+    """Which requests of older sessions are on their way, from the arrival of the id until it can't be mixed up.
+
+    A request is over when its connection is done *and* its handler does not run: on a session whose stream was
+    dropped the handler runs on, and after an answer the SDK still tidies up.
     """
 
     def __init__(self) -> None:
-        self._arrived: set[tuple[str, Any]] = set()
-        self._running: set[tuple[str, Any]] = set()
+        self._flights: dict[tuple[str, Any], _Flight] = {}
 
     def __len__(self) -> int:
-        return len(self._arrived | self._running)
+        return len(self._flights)
 
-    def arrive(self, session: str, request_id: Any) -> bool:
-        """Whether the id is free; then it is taken."""
+    async def arrive(self, session: str, request_id: Any) -> bool:
+        """Whether the id is free, or soon will be; then it is taken."""
         key = (session, request_id)
-        if key in self._arrived or key in self._running:
+        earlier = self._flights.get(key)
+        if earlier is not None and earlier.answered:
+            with anyio.move_on_after(TIDY_SECONDS):
+                await earlier.over.wait()
+        if key in self._flights:
             return False
-        self._arrived.add(key)
+        self._flights[key] = _Flight()
         return True
 
-    def answered(self, session: str, request_id: Any) -> None:
-        self._arrived.discard((session, request_id))
+    def leave(self, session: str, request_id: Any) -> None:
+        """The connection is done with the request."""
+        key = (session, request_id)
+        self._flights[key].connected = False
+        self._tidy(key)
 
     async def __call__(self, ctx: Ctx, call_next: Any) -> Any:
         """The SDK's middleware around every handler."""
-        session = ctx.session._connection.session_id if ctx.request_id is not None else None
-        if session is None:
+        key = (_connection(ctx).session_id or "", ctx.request_id)
+        flight = self._flights.get(key)
+        if flight is None:
             return await call_next(ctx)
-        key = (session, ctx.request_id)
-        self._running.add(key)
+        flight.running = True
         try:
             return await call_next(ctx)
         finally:
-            self._running.discard(key)
+            flight.running, flight.answered = False, True
+            self._tidy(key)
+
+    def _tidy(self, key: tuple[str, Any]) -> None:
+        flight = self._flights.get(key)
+        if flight is not None and not flight.connected and not flight.running:
+            del self._flights[key]
+            flight.over.set()
 
 
 def state_keys() -> list[str] | list[bytes]:
