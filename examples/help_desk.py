@@ -1,6 +1,6 @@
 """A help desk: the server that `make demo` runs, and that an mcp.json can start.
 
-Four tools are for clients. Two of them are made of others, of which three are internal: clients can't see or call those.
+Four tools are for clients. Two of them are made of others; three of those are internal, and no client sees them.
 """
 
 from __future__ import annotations
