@@ -40,7 +40,7 @@ async def _serve(server: Server[Any]) -> None:
     async with anyio.create_task_group() as group, stdio_server() as (read, write):
         with anyio.CancelScope() as serving:
             group.start_soon(_stop_on_signal, serving.cancel)
-            await server.run(_Answering(read, write), write, server.create_initialization_options())
+            await server.run(Answering(read, write), write, server.create_initialization_options())
         if serving.cancelled_caught:
             # The thread that waits for stdin can't be interrupted; everything else has shut down.
             logging.shutdown()
@@ -49,7 +49,7 @@ async def _serve(server: Server[Any]) -> None:
         group.cancel_scope.cancel()
 
 
-class _Answering:
+class Answering:
     """The stream of messages from stdin, where a line that is no message gets an error instead of silence."""
 
     def __init__(self, read: Any, write: Any) -> None:
