@@ -67,7 +67,8 @@ def goes_through_the_door(node: Import) -> bool:
 
 
 def length(function: Function) -> int:
-    return (function.end_lineno or 0) - function.lineno + 1
+    """Lines of the body: many keywords in a signature, one a line, make nothing harder to read."""
+    return (function.end_lineno or 0) - function.body[0].lineno + 1
 
 
 def modules_after(statement: str) -> set[str]:
@@ -79,7 +80,7 @@ def modules_after(statement: str) -> set[str]:
 
 def test_the_contracts_of_pyproject_hold(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert lint_imports(cache_dir=None) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+    assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 
 
 def test_our_own_modules_are_imported_at_the_top() -> None:
@@ -117,9 +118,8 @@ def test_every_name_of_the_door_has_a_docstring(name: str) -> None:
 
 
 def test_importing_the_door_loads_nothing_that_a_server_may_not_need() -> None:
-    loaded = modules_after("import frontmcp")
-    added = {name.partition(".")[0] for name in loaded - modules_after("import mcp.server")}
-    assert added & OPTIONAL == set()
+    loaded, by_the_sdk = modules_after("import frontmcp"), modules_after("import mcp.server")
+    assert OPTIONAL & loaded - by_the_sdk == set()
     assert not any(name.startswith(("frontmcp.cli", "frontmcp.testing")) for name in loaded)
 
 
