@@ -8,7 +8,7 @@
 #   transports        stdio, HTTP, memory        hookspecs     every hook there is
 #   pipeline          the road of a call         registry      what can be called
 #                                                providers, invoke, definitions, contexts, schema, content
-#                                                interfaces, threads, call, abort, errors
+#                                                interfaces, threads, call, abort, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -384,6 +384,11 @@ class Call:
         own = self.entry.name if self.entry is not None else self.name
         return own if self.parent is None else f"{self.parent.path} → {own}"
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """What every log record of this call carries: never its arguments."""
+        return {"request_id": self.request.request_id, "caller": self.caller.sub, "path": self.path}
+
     def respond(self, value: Any) -> NoReturn:
         """Answer with ``value`` instead of executing: for `will_execute` hooks.
 

@@ -295,11 +295,14 @@ def unwrap_group(error: BaseException) -> BaseException:
     return error
 
 
-def to_result(error: FrontMcpError, *, production: bool) -> CallToolResult:
+def to_result(
+    error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None
+) -> CallToolResult:
     """The one table from an error to what the client of a tool sees; logs what it masks.
 
     :param error: as it left the outermost call.
     :param production: mask what is not public, and show no stack.
+    :param fields: request id, caller and path, for the log.
     :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, stack?}``.
     """
     error_id = f"err_{secrets.token_hex(8)}"
@@ -311,7 +314,7 @@ def to_result(error: FrontMcpError, *, production: bool) -> CallToolResult:
     if not production:
         meta["stack"] = "".join(traceback.format_exception(error))
     text = public_text(error, error_id, production=production)
-    log_error(error, error_id)
+    log_error(error, error_id, fields)
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
 
 
@@ -322,9 +325,10 @@ def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str
     return error.text
 
 
-def log_error(error: FrontMcpError, error_id: str) -> None:
+def log_error(error: FrontMcpError, error_id: str, fields: Mapping[str, str] | None = None) -> None:
     """Log an error under the id its client was given; with the traceback unless it is public."""
+    extra = {"error_id": error_id, **(fields or {})}
     if error.public:
-        logger.info("%s %s", error_id, error.code)
+        logger.info("%s %s", error_id, error.code, extra=extra)
     else:
-        logger.error("%s %s: %s", error_id, error.code, error, exc_info=error)
+        logger.error("%s %s: %s", error_id, error.code, error, exc_info=error, extra=extra)

@@ -17,8 +17,9 @@ from frontmcp.definitions.app import App, ToolDecorator, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
+from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
-from frontmcp.plugins import PluginLike, PluginManager, PluginSettings
+from frontmcp.plugins import PluginLike, PluginManager, PluginSettings, plugin_name
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Registry, ToolEntry
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
@@ -37,6 +38,7 @@ CORE_SETTINGS: dict[str, Any] = {
     "pagination": Annotated[int, Field(gt=0)] | None,
     "max_call_depth": Annotated[int, Field(ge=0)],
     "thread_limit": Annotated[int, Field(gt=0)],
+    "logging": LogOptions,
     "plugins": list[Any],
     "plugin_order": list[str],
     "autoload_plugins": bool,
@@ -71,6 +73,8 @@ class FrontMcp:
     :param pagination: the page size of lists; None never pages.
     :param max_call_depth: how deep calls may be nested; the client's call has depth 0.
     :param thread_limit: worker threads for sync tools, for each depth of nested calls.
+    :param logging: ``{"format": "text" | "json", "level": "INFO"}``, for `run`; an app that is mounted leaves logging
+        to its host.
     :param locked: settings that only code may give, no file, environment or command line.
     :param options: options that plugins claim for the server.
     """
@@ -93,6 +97,7 @@ class FrontMcp:
         pagination: int | None = 40,
         max_call_depth: int = 16,
         thread_limit: int = 40,
+        logging: Mapping[str, Any] | None = None,
         locked: Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -105,6 +110,7 @@ class FrontMcp:
                 "pagination": pagination,
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
+                "logging": dict(logging or {}),
                 "plugins": list(plugins),
                 "plugin_order": list(plugin_order),
                 "autoload_plugins": autoload_plugins,
@@ -164,14 +170,17 @@ class FrontMcp:
 
     # What users add
 
-    def add_plugin(self, plugin: PluginLike) -> None:
+    def add_plugin(self, plugin: PluginLike, *, first: bool = False) -> None:
         """Add a plugin as if it stood last in ``plugins=``; not while the server runs.
 
+        :param first: it also stands first in ``plugin_order=``: it runs before, and around, all others.
         :raises RuntimeError: the server runs.
         """
         if self._users:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
         self._code.values["plugins"].append(plugin)
+        if first:
+            self._code.values["plugin_order"].insert(0, plugin_name(plugin))
         self._problems = self._wire = None
 
     def configure(self, *, file: Path | None = None, command_line: Mapping[str, Any] | None = None) -> None:
@@ -316,13 +325,14 @@ class FrontMcp:
             try:
                 core[name] = TypeAdapter(type_).validate_python(value)
             except ValidationError as error:
-                core[name] = self._code.values[name]
+                core[name] = LogOptions() if type_ is LogOptions else self._code.values[name]
                 problems.append(f"{name} from {self.settings[name].source}: {error.errors()[0]['msg']}")
         self.instructions = core["instructions"]
         self.http = core["http"]
         self.pagination = core["pagination"]
         self._max_call_depth = core["max_call_depth"]
         self.threads.limit = core["thread_limit"]
+        self.log_options = core["logging"]
         self._plugin_settings = PluginSettings(core["plugins"], core["plugin_order"], core["autoload_plugins"])
         self.options = values
         try:
@@ -522,11 +532,12 @@ class FrontMcp:
         :param transport: ``"stdio"``, or ``"http"`` with the options of `http_app`, ``host`` and ``port`` among them.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
+        self.check()
+        configure_logging(self.log_options)
         if transport == "stdio":
             run_stdio(self, **options)
         elif transport == "http":
             self.default_environment = "production"
-            self.check()
             run_http(self, self.http_options(**options))
         else:
             raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')

@@ -82,8 +82,7 @@ class Context:
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
         """A stdlib logger under ``frontmcp.<kind>.<name>``, bound to the request, its caller and the path."""
         call = self.call
-        extra = {"request_id": call.request.request_id, "caller": call.caller.sub, "path": call.path}
-        return _CallLogger(logging.getLogger(f"frontmcp.{call.entry.kind}.{call.entry.name}"), extra)
+        return _CallLogger(logging.getLogger(f"frontmcp.{call.entry.kind}.{call.entry.name}"), call.log_fields)
 
     def call_tool(
         self,

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
 from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
-from frontmcp.errors import FrontMcpError, InternalMcpError, describe, public_text, to_result
+from frontmcp.errors import FrontMcpError, InternalMcpError, PublicMcpError, describe, public_text, to_result
 from frontmcp.interfaces import StateStore
 from frontmcp.registry import ToolEntry
 
@@ -232,7 +232,10 @@ class Wire:
         caller: Caller | None = None
         if self._authenticate is not None:
             caller = await self._authenticate(AuthenticationRequest(transport, headers, client_ip))
-        request = RequestContext(caller or _anonymous(connection, headers, modern=modern), transport)
+        caller = caller or _anonymous(connection, headers, modern=modern)
+        if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
+            raise PublicMcpError("This session belongs to another user", "SESSION_OWNED")
+        request = RequestContext(caller, transport)
         request.session_id = connection.session_id or headers.get("mcp-session-id")
         request.protocol_version = ctx.protocol_version
         request.client_info = session.client_params and session.client_params.client_info
@@ -306,6 +309,7 @@ class Wire:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """``tools/call``: every failure is a result the model can read; nothing escapes."""
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        call: Call | None = None
         try:
             request = await self._request(ctx)
             if modern and _can_fill_forms(request.client_capabilities):
@@ -315,16 +319,17 @@ class Wire:
             )
             result: types.CallToolResult = await self._pipeline.run(call)
         except Exception as error:
-            return self._failed(error)
+            return self._failed(error, call)
         return result if modern else _for_older_clients(call, result)
 
-    def _failed(self, error: Exception) -> types.CallToolResult:
+    def _failed(self, error: Exception, call: Call | None) -> types.CallToolResult:
         ours = error
         if not isinstance(error, FrontMcpError):
             ours = InternalMcpError(describe(error))
             ours.__cause__ = error
         assert isinstance(ours, FrontMcpError)
-        return to_result(ours, production=self._served.production)
+        fields = call.log_fields if call is not None else None
+        return to_result(ours, production=self._served.production, fields=fields)
 
     # Questions under 2026-07-28
 
@@ -361,7 +366,7 @@ class Wire:
         try:
             outcome = await suspension.run(lambda: self._pipeline.run(call))
         except Exception as error:
-            return self._failed(error)
+            return self._failed(error, call)
         if not isinstance(outcome, Suspended):
             return outcome
         requests = {key: types.ElicitRequest(params=_form(question)) for key, question in outcome.questions.items()}

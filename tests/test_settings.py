@@ -1,0 +1,120 @@
+"""Settings: four sources, the later winning, and every wrong one named with where it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontmcp import ConfigurationError, FrontMcp, Option, Plugin
+from frontmcp.settings import Layer, environment_layer, file_layer, find_file, merge, shown
+
+
+class Audit(Plugin):
+    name = "acme.audit"
+    options = (Option("audit_log", dict[str, Any], server=True),)
+
+
+def server(**options: Any) -> FrontMcp:
+    return FrontMcp("settings", plugins=[Audit], autoload_plugins=False, **options)
+
+
+def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "frontmcp.toml").write_text("pagination = 2\nmax_call_depth = 2\nthread_limit = 2\n")
+    monkeypatch.setenv("FRONTMCP_MAX_CALL_DEPTH", "3")
+    monkeypatch.setenv("FRONTMCP_THREAD_LIMIT", "3")
+    served = server(pagination=1, max_call_depth=1, thread_limit=1)
+    served.configure(file=tmp_path / "frontmcp.toml", command_line={"thread_limit": 4})
+    served.check()
+    assert (served.pagination, served.settings["max_call_depth"].value, served.threads.limit) == (2, 3, 4)
+    assert served.settings["pagination"].source.endswith("frontmcp.toml")
+    assert served.settings["max_call_depth"].source == "FRONTMCP_MAX_CALL_DEPTH"
+    assert served.settings["thread_limit"].source == "command line"
+    assert served.settings["instructions"].source == "code"
+
+
+def test_nested_settings_are_merged_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_HTTP__PORT", "9000")
+    monkeypatch.setenv("FRONTMCP_AUDIT_LOG__STORE", "redis://localhost")
+    served = server(http={"host": "0.0.0.0", "port": 1, "allowed_hosts": ["x"]}, audit_log={"store": "file", "level": 3})
+    served.check()
+    assert (served.http_options().host, served.http_options().port) == ("0.0.0.0", 9000)
+    assert served.options["audit_log"] == {"store": "redis://localhost", "level": 3}
+
+
+def test_words_about_plugins_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_PLUGINS", "no:aliasing, no:visibility")
+    served = server()
+    served.check()
+    status = {info.name: info.status for info in served.plugins.infos}
+    assert status == {
+        "acme.audit": "active", "aliasing": "disabled", "formatting": "active", "progress": "active",
+        "visibility": "disabled",
+    } | {name: status[name] for name in status.keys() - {"acme.audit", "aliasing", "formatting", "progress", "visibility"}}  # fmt: skip
+
+
+def test_autoload_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_PLUGIN_AUTOLOAD", "0")
+    served = FrontMcp("settings")
+    served.check()
+    assert served.settings["autoload_plugins"].value == 0
+
+
+def test_all_wrong_settings_are_told_at_once_with_their_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_PAGINATION", "none")
+    monkeypatch.setenv("FRONTMCP_HTTP__PROT", "1")
+    monkeypatch.setenv("FRONTMCP_AUDIT_LGO__LEVEL", "1")
+    served = server(max_call_depth="deep")
+    with pytest.raises(ConfigurationError) as refused:
+        served.check()
+    told = "\n".join(refused.value.problems)
+    assert "pagination from FRONTMCP_PAGINATION" in told
+    assert "http option prot" in told
+    assert 'option "audit_lgo"; did you mean "audit_log"?' in told
+    assert "max_call_depth from code" in told
+
+
+def test_locked_settings_stay_in_codes_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_AUDIT_LOG__LEVEL", "0")
+    served = server(audit_log={"level": 3}, locked=("audit_log",))
+    with pytest.raises(ConfigurationError, match="audit_log from FRONTMCP_AUDIT_LOG: it is locked"):
+        served.check()
+
+
+def test_a_settings_file_that_is_no_toml_is_named_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "frontmcp.toml").write_text("pagination = = 2\n")
+    with pytest.raises(ConfigurationError, match=r"frontmcp\.toml: .*line 1"):
+        server().configure(file=tmp_path / "frontmcp.toml")
+
+
+def test_the_file_beside_a_target_is_found(tmp_path: Path) -> None:
+    assert find_file(tmp_path) is None
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    assert find_file(tmp_path) is None
+    (tmp_path / "pyproject.toml").write_text("[tool.frontmcp]\npagination = 7\n")
+    found = find_file(tmp_path)
+    assert found is not None
+    assert file_layer(found).values == {"pagination": 7}
+    (tmp_path / "frontmcp.toml").write_text("")
+    assert find_file(tmp_path) == tmp_path / "frontmcp.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("9000", 9000), ("true", True), ("null", None), ("[1]", [1]), ("redis://x", "redis://x"), ("", "")],
+)
+def test_values_of_the_environment_are_json_where_they_can_be(text: str, value: Any) -> None:
+    assert environment_layer({"FRONTMCP_X": text}).values == {"x": value}
+
+
+def test_other_variables_are_left_alone() -> None:
+    environ = {"FRONTMCP_ENV": "test", "FRONTMCP_STATE_KEYS": "k", "PATH": "/bin", "FRONTMCP_": "x"}
+    assert environment_layer(environ).values == {}
+
+
+def test_secrets_are_not_shown() -> None:
+    settings, _ = merge([Layer("code", {"auth": {"client_secret": "s3cret"}, "store": "redis://user:s3cret@host/0"})])
+    told = repr(list(shown(settings)))
+    assert "s3cret" not in told
+    assert "host/0" in told
