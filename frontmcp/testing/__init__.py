@@ -1,0 +1,23 @@
+"""Testing a server with a real MCP client: the fixtures ``mcp`` and ``hooks`` of the pytest plugin, and their parts."""
+
+from frontmcp.testing.client import McpClient as McpClient
+from frontmcp.testing.client import Notifications as Notifications
+from frontmcp.testing.client import connect as connect
+from frontmcp.testing.recorder import HookCall as HookCall
+from frontmcp.testing.recorder import HookRecorder as HookRecorder
+from frontmcp.testing.results import ToolResult as ToolResult
+from frontmcp.testing.roads import ERAS as ERAS
+from frontmcp.testing.roads import TRANSPORTS as TRANSPORTS
+from frontmcp.testing.roads import Road as Road
+
+__all__ = (
+    "ERAS",
+    "TRANSPORTS",
+    "HookCall",
+    "HookRecorder",
+    "McpClient",
+    "Notifications",
+    "Road",
+    "ToolResult",
+    "connect",
+)

@@ -1,1 +1,111 @@
-"""pytest plugin."""
+"""The pytest plugin: the fixtures ``mcp``, ``hooks`` and ``mcp_road``, and the marker ``mcp``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Generator
+from typing import Any
+
+import pytest
+
+from frontmcp.server import FrontMcp
+from frontmcp.testing.client import McpClient, connect
+from frontmcp.testing.recorder import HookRecorder
+from frontmcp.testing.roads import Road
+from frontmcp.testing.users import installed
+
+NO_SERVER = """\
+the mcp fixture needs a fixture named "server" that returns your FrontMcp, for example in conftest.py:
+
+    @pytest.fixture
+    def server() -> FrontMcp:
+        return FrontMcp("help-desk", tools=[close_ticket])
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "mcp(era=..., transport=...): the protocol version and the transport (memory, stdio, http) of the mcp fixture; "
+        "a list of them runs the test over each",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once for each road that its marks name, when one of them names several."""
+    if "mcp_road" not in metafunc.fixturenames:
+        return
+    named = _named(metafunc.definition)
+    if any(isinstance(value, list | tuple) for value in named.values()):
+        eras, transports = (_as_list(named.get(key)) for key in ("era", "transport"))
+        roads = [_road(era=era, transport=transport) for era in eras for transport in transports]
+        metafunc.definition.add_marker(pytest.mark.parametrize("mcp_road", roads, ids=str, indirect=True))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _named(node: Any) -> dict[str, Any]:
+    """What the marks of a test say, those nearest to it first."""
+    named: dict[str, Any] = {}
+    for mark in node.iter_markers("mcp"):
+        if mark.args or not mark.kwargs.keys() <= {"era", "transport"}:
+            pytest.fail('@pytest.mark.mcp takes era="…" and transport="…" only', pytrace=False)
+        named = {**mark.kwargs, **named}
+    return named
+
+
+def _road(**named: Any) -> Road:
+    try:
+        return Road(**{key: value for key, value in named.items() if value is not None})
+    except ValueError as error:
+        pytest.fail(f"@pytest.mark.mcp: {error}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Say what to write when there is no ``server`` fixture."""
+    try:
+        yield
+    except pytest.FixtureLookupError as error:
+        if error.argname != "server" or not {"mcp", "hooks"}.intersection(getattr(item, "fixturenames", ())):
+            raise
+        pytest.fail(NO_SERVER, pytrace=False)
+
+
+@pytest.fixture
+def mcp_road(request: pytest.FixtureRequest) -> Road:
+    """The road of the mcp fixture: what ``@pytest.mark.mcp`` says, else the newest protocol version in memory.
+
+    Override it, with params, to run all tests of a module or a directory over several roads.
+    """
+    road = getattr(request, "param", None)
+    return road if isinstance(road, Road) else _road(**_named(request.node))
+
+
+@pytest.fixture
+def hooks(server: Any) -> HookRecorder:
+    """Every hook that is called on the ``server``, in order."""
+    recorder = installed(_checked(server), HookRecorder)
+    recorder.clear()
+    return recorder
+
+
+@pytest.fixture
+async def mcp(
+    request: pytest.FixtureRequest, server: Any, mcp_road: Road, anyio_backend_name: str
+) -> AsyncIterator[McpClient]:
+    """A real MCP client of the ``server`` fixture."""
+    if mcp_road.transport == "http" and anyio_backend_name != "asyncio":
+        pytest.skip(f"HTTP is served by uvicorn, which runs on asyncio only, not on {anyio_backend_name}")
+    if "hooks" in request.fixturenames:
+        request.getfixturevalue("hooks")
+    async with connect(_checked(server), mcp_road) as client:
+        yield client
+
+
+def _checked(server: Any) -> FrontMcp:
+    if not isinstance(server, FrontMcp):
+        pytest.fail(f'the fixture "server" must return a FrontMcp, not {server!r}', pytrace=False)
+    return server

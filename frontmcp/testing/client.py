@@ -1,0 +1,235 @@
+"""The client behind the ``mcp`` fixture: the SDK's, with what tests want to ask of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from mcp import Client
+from mcp_types import (
+    INTERNAL_ERROR,
+    ElicitResult,
+    ErrorData,
+    JSONRPCNotification,
+    LoggingMessageNotificationParams,
+    ProgressNotificationParams,
+    Tool,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from frontmcp.call import Caller
+from frontmcp.server import FrontMcp
+from frontmcp.testing.results import ToolResult
+from frontmcp.testing.roads import Endpoint, Road, served
+from frontmcp.testing.taps import tapped
+from frontmcp.testing.users import TICKET, Users, installed
+
+Reply: TypeAlias = Mapping[str, Any] | Literal["decline", "cancel"]
+Replier: TypeAlias = Callable[[str, dict[str, Any]], Reply | Awaitable[Reply]]
+"""Answers a question, given its message and the JSON Schema of its form."""
+
+R = TypeVar("R", bound=Replier | None)
+
+
+class Notifications:
+    """What the server sent besides results, in the order in which it arrived."""
+
+    def __init__(self) -> None:
+        self._seen: list[JSONRPCNotification] = []
+
+    def all(self) -> list[JSONRPCNotification]:
+        """Every notification, as it came over the wire."""
+        return list(self._seen)
+
+    def progress(self) -> list[ProgressNotificationParams]:
+        """The progress updates, each with ``progress``, ``total`` and ``message``."""
+        return [ProgressNotificationParams.model_validate(each) for each in self._params("notifications/progress")]
+
+    def logs(self) -> list[LoggingMessageNotificationParams]:
+        """The log messages, each with ``level``, ``data`` and ``logger``."""
+        return [LoggingMessageNotificationParams.model_validate(each) for each in self._params("notifications/message")]
+
+    def _params(self, method: str) -> list[dict[str, Any]]:
+        return [each.params or {} for each in self._seen if each.method == method]
+
+
+class Tools:
+    """A client's tools."""
+
+    def __init__(self, client: McpClient) -> None:
+        self._client = client
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool; a failure of the tool is a result too.
+
+        :raises MCPError: the server answered with an error of the protocol.
+        """
+        sdk = await self._client.connect()
+        given = dict(arguments) if arguments is not None else None
+        try:
+            return ToolResult(name, await sdk.call_tool(name, given, progress_callback=_ignore_progress))
+        finally:
+            self._client.raise_failed_reply()
+
+    async def list(self) -> list[Tool]:
+        """The tools the client sees, all pages of them."""
+        sdk = await self._client.connect()
+        page = await sdk.list_tools()
+        tools = list(page.tools)
+        while page.next_cursor is not None:
+            page = await sdk.list_tools(cursor=page.next_cursor)
+            tools.extend(page.tools)
+        return tools
+
+
+@dataclass(slots=True)
+class Hub:
+    """What the clients of one server share."""
+
+    road: Road
+    endpoint: Endpoint
+    users: Users
+    group: TaskGroup
+    clients: list[McpClient] = field(default_factory=list)
+
+
+class McpClient:
+    """A client of one server, connected at its first use.
+
+    :ivar tools: its tools.
+    :ivar notifications: what it was told.
+    :ivar road: its protocol version and transport.
+    :ivar url: of the MCP endpoint, over HTTP.
+    """
+
+    def __init__(self, hub: Hub, caller: Caller | None = None) -> None:
+        hub.clients.append(self)
+        self.road = hub.road
+        self.url = hub.endpoint.url
+        self.tools = Tools(self)
+        self.notifications = Notifications()
+        self._hub = hub
+        self._ticket = hub.users.admit(caller) if caller is not None else ""
+        self._reply: Replier | None = None
+        self._failed: Exception | None = None
+        self._connecting = anyio.Lock()
+        self._sdk: Client | None = None
+        self._closing = anyio.Event()
+        self._closed = anyio.Event()
+
+    def as_user(
+        self,
+        sub: str,
+        *,
+        roles: Iterable[str] = (),
+        permissions: Iterable[str] = (),
+        scopes: Iterable[str] = (),
+        claims: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        email: str | None = None,
+    ) -> McpClient:
+        """Another client of the same kind, whose calls are this user's."""
+        caller = Caller(sub, tuple(roles), tuple(permissions), tuple(scopes), claims or {}, name, email)
+        return McpClient(self._hub, caller)
+
+    def on_elicitation(self, reply: R) -> R:
+        """Answer the server's questions from now on; None says that there is no user to be asked.
+
+        The client then tells the server that its user can be asked, for which it connects anew.
+
+        :param reply: sync or async; given the message and the form's JSON Schema, gives the form's fields,
+            ``"decline"`` or ``"cancel"``. What it raises is raised by the call that led to the question.
+        """
+        if (reply is None) != (self._reply is None):
+            self._closing.set()
+        self._reply = reply
+        return reply
+
+    async def connect(self) -> Client:
+        """The SDK's client beneath, connected: for what this one does not cover."""
+        async with self._connecting:
+            if self._closing.is_set():
+                await self.disconnect()
+            if self._sdk is None:
+                self._closing, self._closed = anyio.Event(), anyio.Event()
+                self._sdk = await self._hub.group.start(self._stay_connected)
+            return self._sdk
+
+    async def disconnect(self) -> None:
+        """Close the connection, as a client that goes away; the next use opens another."""
+        self._closing.set()
+        if self._sdk is not None:
+            await self._closed.wait()
+            self._sdk = None
+
+    async def _stay_connected(self, *, task_status: TaskStatus[Client]) -> None:
+        # A task of its own, so that tests may connect inside any cancel scope.
+        TICKET.set(self._ticket)
+        closing, closed = self._closing, self._closed
+        try:
+            async with self._new_sdk_client() as sdk:
+                assert sdk.protocol_version == self.road.era
+                task_status.started(sdk)
+                await closing.wait()
+        finally:
+            closed.set()
+
+    def _new_sdk_client(self) -> Client:
+        streams = tapped(self._hub.endpoint.connect(self._ticket), self.road.era, self.notifications._seen)
+        return Client(
+            streams,
+            mode="auto" if self.road.era in MODERN_PROTOCOL_VERSIONS else "legacy",
+            cache=None,
+            log_level="debug",
+            elicitation_callback=self._answer if self._reply is not None else None,
+        )
+
+    async def _answer(self, context: Any, params: Any) -> ElicitResult | ErrorData:
+        assert self._reply is not None
+        try:
+            reply = self._reply(params.message, params.requested_schema)
+            if inspect.isawaitable(reply):
+                reply = await reply
+            return _elicit_result(reply)
+        except Exception as error:
+            self._failed = error
+            return ErrorData(code=INTERNAL_ERROR, message="The test could not answer")
+
+    def raise_failed_reply(self) -> None:
+        """Raise what the function of `on_elicitation` raised, which the protocol can't carry."""
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+
+
+def _elicit_result(reply: Any) -> ElicitResult:
+    if reply in ("decline", "cancel"):
+        return ElicitResult(action=reply)
+    if isinstance(reply, Mapping):
+        return ElicitResult(action="accept", content=dict(reply))
+    raise TypeError(f'on_elicitation: give the form\'s fields as a dict, "decline" or "cancel", not {reply!r}')
+
+
+async def _ignore_progress(progress: float, total: float | None, message: str | None) -> None:
+    """Asking for progress is what matters; it is written down as it arrives."""
+
+
+@asynccontextmanager
+async def connect(server: FrontMcp, road: Road | None = None) -> AsyncIterator[McpClient]:
+    """A client of a server, which runs as long as the context: the ``mcp`` fixture without pytest.
+
+    :param road: memory and the newest protocol version by default.
+    :raises ConfigurationError: the server can't start.
+    """
+    road = road or Road()
+    users = installed(server, Users)
+    async with served(server, road.transport) as endpoint, anyio.create_task_group() as group:
+        hub = Hub(road, endpoint, users, group)
+        yield McpClient(hub)
+        for client in hub.clients:
+            await client.disconnect()

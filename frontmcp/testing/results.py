@@ -1,0 +1,91 @@
+"""What a client got, in a form that tests can ask and that fails with a useful message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+from mcp_types import CallToolResult, TextContent
+
+
+class ToolResult:
+    """The result of one ``tools/call``.
+
+    :ivar raw: the SDK's result, as it came over the wire.
+    """
+
+    __tracebackhide__ = True
+
+    def __init__(self, name: str, raw: CallToolResult) -> None:
+        self._name = name
+        self.raw = raw
+
+    @property
+    def is_error(self) -> bool:
+        return self.raw.is_error
+
+    @property
+    def code(self) -> str | None:
+        """The error's code, such as ``"TOOL_NOT_FOUND"``; None for a success."""
+        code = (self.raw.meta or {}).get("code")
+        return code if isinstance(code, str) else None
+
+    def text(self) -> str:
+        """The text blocks of the content, one to a line."""
+        return "\n".join(block.text for block in self.raw.content if isinstance(block, TextContent))
+
+    def json(self) -> Any:
+        """The value that the tool returned, the same in every era: without the ``{"result": …}`` around it that older
+        clients get when it is no object. ``raw.structured_content`` is what was sent.
+
+        :raises AssertionError: the result has no data.
+        """
+        data = self.raw.structured_content
+        if data is None:
+            return self._parsed()
+        if isinstance(data, dict) and data.keys() == {"result"} and self._says(data["result"]):
+            return data["result"]
+        return data
+
+    def _parsed(self) -> Any:
+        try:
+            return json.loads(self.text())
+        except ValueError:
+            raise AssertionError(f"{self} has neither structured content nor JSON as its text") from None
+
+    def _says(self, value: Any) -> bool:
+        """Whether the text shows ``value`` itself."""
+        text = self.text()
+        if value is None or isinstance(value, str):
+            return text == (value or "")
+        try:
+            return bool(json.loads(text) == value)
+        except ValueError:
+            return False
+
+    def assert_ok(self) -> Self:
+        """Fail unless the tool succeeded."""
+        __tracebackhide__ = True
+        if self.is_error:
+            raise AssertionError(f"{self}, but should have succeeded{self._stack()}")
+        return self
+
+    def assert_error(self, code: str | None = None) -> Self:
+        """Fail unless the tool failed, with ``code`` when it is given."""
+        __tracebackhide__ = True
+        wanted = "an error" if code is None else code
+        if not self.is_error or (code is not None and self.code != code):
+            raise AssertionError(f"{self}, but should have failed with {wanted}{self._stack()}")
+        return self
+
+    def _stack(self) -> str:
+        stack = (self.raw.meta or {}).get("stack")
+        return f"\n\nOn the server:\n{stack}" if stack else ""
+
+    def __str__(self) -> str:
+        if self.is_error:
+            return f'"{self._name}" failed with {self.code or "no code"}: {self.text()}'
+        return f'"{self._name}" returned {self.raw.structured_content or self.text()!r}'
+
+    def __repr__(self) -> str:
+        return f"<ToolResult {self}>"
