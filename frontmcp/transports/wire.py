@@ -180,6 +180,7 @@ class Wire:
         self._cursors = AESGCMRequestStateCodec(keys)
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
+        self._closing = False
         info = served.info
         self.server = _Server(
             info.get("name", "frontmcp"),
@@ -193,7 +194,7 @@ class Wire:
             get_tool_input_schema=self._input_schema,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self.listen,
         )
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         self.server.middleware.append(
@@ -208,10 +209,18 @@ class Wire:
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
         async with self._served.running():
+            self._closing = False
             yield
 
+    async def listen(self, ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+        """``subscriptions/listen``: changes, until the client goes or the server stops."""
+        if self._closing:
+            raise MCPError(types.INTERNAL_ERROR, "The server is shutting down")
+        return await self._listen(ctx, params)
+
     def close_streams(self) -> None:
-        """End open subscription streams, which would otherwise hold a shutdown."""
+        """End open subscription streams and take no more: they would hold a shutdown."""
+        self._closing = True
         self._listen.close()
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:

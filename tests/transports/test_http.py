@@ -1,0 +1,346 @@
+"""HTTP as an operator meets it: mounted, beside others, guarded, and ended in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
+from frontmcp.transports.http import serving
+
+OLD = "2025-11-25"
+JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"  # uvicorn is an asyncio server
+
+
+@Tool
+async def whoami(ctx: ToolContext) -> dict[str, Any]:
+    return {"sub": ctx.auth.user.sub, "ip": ctx.context.client_ip, "session": ctx.context.session_id}
+
+
+@Tool
+async def nap(seconds: float) -> dict[str, float]:
+    await anyio.sleep(seconds)
+    return {"slept": seconds}
+
+
+def make(**options: Any) -> FrontMcp:
+    return FrontMcp("http-test", tools=[whoami, nap], autoload_plugins=False, **options)
+
+
+class Session:
+    """A raw client of an older session, which may do what no decent client does."""
+
+    def __init__(self, http: httpx2.AsyncClient, url: str, headers: dict[str, str] | None = None) -> None:
+        self.http, self.url = http, url
+        self.headers = JSON | (headers or {})
+
+    async def open(self) -> Session:
+        params = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        answer = await self.post({"id": 0, "method": "initialize", "params": params})
+        self.headers |= {"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": OLD}
+        await self.post({"method": "notifications/initialized"})
+        return self
+
+    async def post(self, message: dict[str, Any], **headers: str) -> httpx2.Response:
+        return await self.http.post(
+            self.url, json={"jsonrpc": "2.0", **message}, headers=self.headers | headers, timeout=20
+        )
+
+    async def call(self, id: int | str, name: str, **arguments: Any) -> Any:
+        answer = await self.post({"id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
+        body = answer.text
+        return json.loads(body if body.startswith("{") else body.split("data: ", 1)[1])
+
+
+@asynccontextmanager
+async def raw(server: FrontMcp, **options: Any) -> AsyncIterator[tuple[httpx2.AsyncClient, str]]:
+    async with serving(server, server.http_options(port=0, **options)) as url, httpx2.AsyncClient() as http:
+        yield http, url
+
+
+async def test_health_stands_beside_the_endpoint() -> None:
+    async with raw(make()) as (http, url):
+        base = url.removesuffix("/mcp")
+        assert (await http.get(f"{base}/healthz")).text == "ok\n"
+        assert (await http.get(f"{base}/readyz")).status_code == 200
+
+
+async def test_readiness_ends_when_every_thread_is_lost() -> None:
+    server = make(thread_limit=1)
+    async with raw(server) as (http, url):
+        with anyio.move_on_after(0.1):
+            await server.threads.run(0, lambda: time.sleep(1))
+        answer = await http.get(url.removesuffix("/mcp") + "/readyz")
+        assert answer.status_code == 503
+        assert "thread" in answer.text
+        await anyio.sleep(1.2)
+        assert (await http.get(url.removesuffix("/mcp") + "/readyz")).status_code == 200
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_two_servers_mounted_side_by_side_start_themselves(mode: str) -> None:
+    started: list[str] = []
+
+    class Watch(Plugin):
+        name = "test.watch"
+
+        @hookimpl
+        async def server_started(self, server: FrontMcp) -> None:
+            started.append(server.name)
+
+        @hookimpl
+        async def server_stopping(self, server: FrontMcp) -> None:
+            started.remove(server.name)
+
+    @Tool
+    async def which(ctx: ToolContext) -> dict[str, str]:
+        return {"server": ctx.call.server.name}
+
+    servers = [FrontMcp(name, tools=[which], plugins=[Watch()]) for name in ("one", "two")]
+    app = Starlette(routes=[Mount(f"/{each.name}", app=each.http_app()) for each in servers])
+    async with _hosted(app) as base:
+        for name in ("one", "two"):
+            async with Client(f"{base}/{name}/mcp", mode=mode) as client:  # type: ignore[arg-type]
+                assert (await client.call_tool("which")).structured_content == {"server": name}
+        assert started == ["one", "two"]
+
+
+@asynccontextmanager
+async def _hosted(app: Any) -> AsyncIterator[str]:
+    import uvicorn
+
+    from frontmcp.transports.http import _free_socket
+
+    bound = _free_socket("127.0.0.1")
+    host = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(host._serve, [bound])
+        while not host.started:
+            await anyio.sleep(0.01)
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        host.should_exit = True
+
+
+async def test_an_id_in_flight_on_a_session_is_refused_and_free_once_answered() -> None:
+    server = make()
+    async with raw(server) as (http, url):
+        session = await Session(http, url).open()
+        answers: dict[str, Any] = {}
+
+        async def call(key: str, id: int, seconds: float) -> None:
+            answers[key] = await session.call(id, "nap", seconds=seconds)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, "first", 1, 0.5)
+            await anyio.sleep(0.2)
+            group.start_soon(call, "same id", 1, 0.0)
+            group.start_soon(call, "other id", 2, 0.0)
+        assert answers["first"]["result"]["structuredContent"] == {"slept": 0.5}
+        assert answers["other id"]["result"]["structuredContent"] == {"slept": 0.0}
+        assert "still in flight" in answers["same id"]["error"]["message"]
+        for _ in range(20):
+            assert (await session.call(1, "nap", seconds=0))["result"]["structuredContent"] == {"slept": 0.0}
+        await anyio.sleep(0.1)
+        assert len(server.wire.in_flight) == 0
+
+
+async def test_the_same_id_on_two_sessions_is_two_requests() -> None:
+    async with raw(make()) as (http, url):
+        sessions = [await Session(http, url).open() for _ in range(2)]
+        found: dict[int, Any] = {}
+
+        async def call(index: int) -> None:
+            found[index] = (await sessions[index].call(1, "whoami"))["result"]["structuredContent"]
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, 0)
+            group.start_soon(call, 1)
+        assert found[0]["sub"] != found[1]["sub"]
+        assert all(each["sub"].startswith("anon:") for each in found.values())
+        again = (await sessions[0].call(2, "whoami"))["result"]["structuredContent"]
+        assert again == found[0]
+
+
+class Tokens(Plugin):
+    name = "test.tokens"
+
+    @hookimpl
+    async def authenticate(self, request: Any) -> Caller | None:
+        return Caller(request.token) if request.token else None
+
+
+async def test_a_session_belongs_to_the_user_who_opened_it() -> None:
+    async with raw(make(plugins=[Tokens])) as (http, url):
+        session = await Session(http, url, {"authorization": "Bearer nour"}).open()
+        assert (await session.call(1, "whoami"))["result"]["structuredContent"]["sub"] == "nour"
+        session.headers["authorization"] = "Bearer mallory"
+        stolen = (await session.call(2, "whoami"))["result"]
+        assert stolen["isError"]
+        assert stolen["_meta"]["code"] == "SESSION_OWNED"
+
+
+@pytest.mark.parametrize(
+    ("depth", "header", "ip"),
+    [(0, "1.1.1.1", "127.0.0.1"), (1, "1.1.1.1, 2.2.2.2", "2.2.2.2"), (2, "1.1.1.1, 2.2.2.2", "1.1.1.1"), (3, "1.1.1.1", "127.0.0.1")],
+)  # fmt: skip
+async def test_forwarded_addresses_count_as_far_as_proxies_are_trusted(depth: int, header: str, ip: str) -> None:
+    async with raw(make(), trusted_proxy_depth=depth) as (http, url):
+        session = await Session(http, url, {"x-forwarded-for": header}).open()
+        assert (await session.call(1, "whoami"))["result"]["structuredContent"]["ip"] == ip
+
+
+async def test_stateless_answers_older_clients_without_a_session() -> None:
+    async with raw(make(), stateless=True) as (http, url):
+        session = Session(http, url, {"mcp-protocol-version": OLD})
+        first = await session.call(1, "whoami")
+        second = await session.call(1, "whoami")
+        assert first["result"]["structuredContent"]["sub"] != second["result"]["structuredContent"]["sub"]
+
+
+async def test_foreign_hosts_and_origins_are_refused_on_loopback() -> None:
+    async with raw(make()) as (http, url):
+        session = Session(http, url)
+        message = {"id": 1, "method": "ping"}
+        assert (await session.post(message, host="evil.example")).status_code == 421
+        assert (await session.post(message, origin="http://evil.example")).status_code == 403
+
+
+async def test_hosts_that_are_named_are_accepted() -> None:
+    async with raw(make(), allowed_hosts=["mcp.example"]) as (http, url):
+        params = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        answer = await Session(http, url).post({"id": 1, "method": "initialize", "params": params}, host="mcp.example")
+        assert answer.status_code == 200
+
+
+async def test_a_body_that_is_too_large_is_refused() -> None:
+    async with raw(make(), max_body=1000) as (http, url):
+        session = await Session(http, url).open()
+        answer = await session.post({"id": 1, "method": "tools/call", "params": {"name": "x" * 5000}})
+        assert answer.status_code == 413
+        assert (await session.call(1, "nap", seconds=0))["result"]["structuredContent"] == {"slept": 0.0}
+
+
+async def test_browsers_may_read_answers_where_their_origin_is_named() -> None:
+    options = {"cors_origins": ["https://app.example"], "allowed_origins": ["https://app.example"]}
+    async with raw(make(), **options) as (http, url):
+        preflight = {"origin": "https://app.example", "access-control-request-method": "POST"}
+        answer = await http.options(url, headers=preflight)
+        assert answer.headers["access-control-allow-origin"] == "https://app.example"
+
+
+def test_wrong_http_options_are_named() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make(http={"prot": 1, "port": 70000, "path": "mcp"}).check()
+    assert len(refused.value.problems) == 3
+    assert any("prot" in problem for problem in refused.value.problems)
+
+
+SCRIPT = """
+import sys
+from frontmcp import FrontMcp, Plugin, Tool, hookimpl
+import anyio
+
+@Tool
+async def nap(seconds: float) -> dict[str, float]:
+    print("nap began", file=sys.stderr, flush=True)
+    await anyio.sleep(seconds)
+    return {"slept": seconds}
+
+class Watch(Plugin):
+    name = "test.watch"
+
+    @hookimpl
+    async def server_stopping(self):
+        print("stopped", file=sys.stderr, flush=True)
+
+FrontMcp("http-test", tools=[nap], plugins=[Watch]).run("http", port=int(sys.argv[1]), grace=5)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_calls_finish_and_open_streams_do_not_hold_it(tmp_path: Path, sent: signal.Signals) -> None:
+    from frontmcp.transports.http import _free_socket
+
+    with _free_socket("127.0.0.1") as bound:
+        port = bound.getsockname()[1]
+    script = tmp_path / "server.py"
+    script.write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(port)], stderr=subprocess.PIPE, env=os.environ | {"FRONTMCP_ENV": "test"}
+    )
+    try:
+        url = f"http://127.0.0.1:{port}/mcp"
+        await _until_served(url)
+        answers: list[httpx2.Response] = []
+        listening = anyio.Event()
+        async with httpx2.AsyncClient(timeout=20) as http, anyio.create_task_group() as group:
+
+            async def call() -> None:
+                answers.append(await http.post(url, **_modern("tools/call", name="nap", arguments={"seconds": 1})))
+
+            async def listen() -> None:
+                request = _modern("subscriptions/listen", notifications={"toolsListChanged": True})
+                try:
+                    async with http.stream("POST", url, **request) as stream:
+                        async for _ in stream.aiter_bytes():
+                            listening.set()
+                except httpx2.RemoteProtocolError:
+                    pass  # the goodbye may be cut off; what counts is that it does not hold the server
+
+            group.start_soon(listen)
+            await listening.wait()
+            group.start_soon(call)
+            await anyio.to_thread.run_sync(process.stderr.readline)  # type: ignore[union-attr]
+            began = time.monotonic()
+            process.send_signal(sent)
+            code = await anyio.to_thread.run_sync(lambda: process.wait(20))
+            assert time.monotonic() - began < 4
+        assert code in (0, -sent)
+        assert answers[0].json()["result"]["structuredContent"] == {"slept": 1}
+        assert "stopped" in (process.stderr.read().decode())  # type: ignore[union-attr]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()  # type: ignore[union-attr]
+
+
+def _modern(method: str, **params: Any) -> Any:
+    """A request of 2026-07-28, as keywords for an HTTP client."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    headers = JSON | {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+    if "name" in params:
+        headers["mcp-name"] = params["name"]
+    return {"json": {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}, "headers": headers}
+
+
+async def _until_served(url: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        for _ in range(200):
+            try:
+                await http.get(url.removesuffix("/mcp") + "/healthz")
+            except httpx2.ConnectError:
+                await anyio.sleep(0.05)
+            else:
+                return
+    raise AssertionError("the server did not start")

@@ -1,0 +1,142 @@
+"""stdio as a client meets it: clean ends, honest errors, and nothing but messages on stdout."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SERVER = '''
+import sys
+import anyio
+from frontmcp import FrontMcp, Plugin, Tool, hookimpl
+
+@Tool
+async def add(a: int, b: int) -> dict[str, int]:
+    print("stray print")
+    return {"sum": a + b}
+
+@Tool
+async def slow() -> None:
+    print("slow began", file=sys.stderr, flush=True)
+    try:
+        await anyio.sleep(30)
+    finally:
+        print("slow ended", file=sys.stderr, flush=True)
+
+class Watch(Plugin):
+    name = "test.watch"
+
+    @hookimpl
+    async def server_started(self):
+        print("started", file=sys.stderr, flush=True)
+
+    @hookimpl
+    async def server_stopping(self):
+        print("stopped", file=sys.stderr, flush=True)
+
+FrontMcp("stdio-test", tools=[add, slow], plugins=[Watch]).run()
+'''
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def call(id: int, name: str, **arguments: Any) -> bytes:
+    params = {"name": name, "arguments": arguments, "_meta": META}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).encode() + b"\n"
+
+
+class Process:
+    def __init__(self, script: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def wait_for(self, text: str) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if text in line.decode():
+                return
+        raise AssertionError(f"{text!r} was not said")
+
+    def end(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Process]:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    process = Process(script)
+    yield process
+    if process.process.poll() is None:
+        process.process.kill()
+    process.process.communicate()
+
+
+def test_a_call_is_answered_and_stray_prints_do_not_reach_stdout(server: Process) -> None:
+    server.send(call(1, "add", a=1, b=2))
+    assert server.answer()["result"]["structuredContent"] == {"sum": 3}
+    code, out, err = server.end()
+    assert (code, out) == (0, "")
+    assert "stray print" in err
+
+
+def test_the_end_of_stdin_ends_the_server_cleanly(server: Process) -> None:
+    server.wait_for("started")
+    code, _, err = server.end()
+    assert code == 0
+    assert "stopped" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal_ends_the_server_cleanly(server: Process, sent: signal.Signals) -> None:
+    server.send(call(1, "slow"))
+    server.wait_for("slow began")
+    server.process.send_signal(sent)
+    assert server.process.wait(timeout=20) == 0
+    assert server.process.stderr is not None
+    err = server.process.stderr.read().decode()
+    assert "slow ended" in err
+    assert "stopped" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("line", [b"not json\n", b'{"jsonrpc": "2.0"}\n', b"[1, 2]\n", b"\xff\xfe\n"])
+def test_a_malformed_line_gets_an_error_and_loses_nothing(server: Process, line: bytes) -> None:
+    server.send(call(1, "add", a=1, b=1))
+    assert server.answer()["id"] == 1
+    server.send(line + call(2, "add", a=1, b=2))
+    answers = [server.answer(), server.answer()]
+    refused = next(each for each in answers if "error" in each)
+    assert refused["error"]["code"] == -32700
+    assert refused["id"] is None
+    assert any(each.get("result", {}).get("structuredContent") == {"sum": 3} for each in answers)
+
+
+def test_a_server_that_is_configured_badly_says_so_and_ends(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text('from frontmcp import FrontMcp\nFrontMcp("x", unknown_option=1).run()\n')
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert 'no plugin claims the option "unknown_option"' in done.stderr
