@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
 
 from frontmcp import FrontMcp
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-SERVERS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "demo")
 
 
 def load(name: str) -> ModuleType:
@@ -25,12 +31,11 @@ def load(name: str) -> ModuleType:
     return module
 
 
-@pytest.fixture(
-    autouse=True,
-    params=[pytest.param(era, marks=pytest.mark.mcp(era=era)) for era in ("2025-11-25", "2026-07-28")],
-)
-def era(request: pytest.FixtureRequest) -> Any:
-    return request.param
+@pytest.fixture(params=[pytest.param(era, marks=pytest.mark.mcp(era=era)) for era in ("2025-11-25", "2026-07-28")])
+def era(request: pytest.FixtureRequest) -> str:
+    """The protocol version of the client that `mcp` is."""
+    version: str = request.param
+    return version
 
 
 @pytest.fixture
@@ -40,8 +45,9 @@ def example(request: pytest.FixtureRequest) -> ModuleType:
 
 
 @pytest.fixture
-def server(example: ModuleType) -> FrontMcp:
-    return example.server
+def server(example: ModuleType, era: str) -> FrontMcp:
+    made: FrontMcp = example.server
+    return made
 
 
 def of(name: str) -> Any:
@@ -193,3 +199,53 @@ async def test_tools_without_the_option_are_not_seen(mcp: Any, example: ModuleTy
     assert example.audit.lines == []
     hooks = {step.plugin for steps in server.find("rates").plan.steps.values() for step in steps}
     assert "acme.audit" not in hooks
+
+
+@of("help_desk")
+async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
+    result = await mcp.tools.call("close_stale", {"days": 10})
+    assert [(each["id"], each["emailed"]) for each in result.json()] == [("T-2", False), ("T-3", True)]
+    assert [update.message for update in mcp.notifications.progress()] == ["Closed T-2", "Closed T-3"]
+    closed = await mcp.tools.call("list_tickets", {"status": "closed"})
+    assert [ticket["id"] for ticket in closed.json()] == ["T-2", "T-3"]
+
+
+@of("help_desk")
+async def test_the_help_desk_fails_in_words_for_a_model(mcp: Any) -> None:
+    result = await mcp.tools.call("close_ticket", {"id": "T-9"})
+    result.assert_error("NO_TICKET")
+    assert result.text() == "There's no ticket T-9."
+
+
+def test_the_help_desk_of_an_mcp_json_serves_stdio() -> None:
+    """What the README tells clients to run, as they run it."""
+
+    async def call() -> str:
+        command = StdioServerParameters(command=sys.executable, args=[str(EXAMPLES / "help_desk.py")])
+        async with Client(command) as client:
+            result = await client.call_tool("close_ticket", {"id": "T-1"})
+        (block,) = result.content
+        assert isinstance(block, TextContent)
+        return block.text
+
+    assert json.loads(anyio.run(call)) == {"id": "T-1", "emailed": True, "note": ""}
+
+
+def test_the_demo_shows_everything_and_ends() -> None:
+    shown = subprocess.run(
+        [sys.executable, EXAMPLES / "demo.py"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert [line[0] for line in shown.stdout.splitlines() if re.match(r"\d  \w", line)] == list("1234567")
+    for told in (
+        "uvicorn, production",
+        "2/2 Closed T-3",
+        "check_mailbox",
+        "MAIL_REFUSED",
+        "NO_TICKET",
+        "2025-11-25",
+        "mcpServers",
+    ):
+        assert told in shown.stdout
+    client_reads = shown.stdout.partition("whole in the server's log")[0]
+    assert "svc_desk" not in client_reads, "a bug's text reaches clients"
