@@ -1,0 +1,277 @@
+"""``frontmcp call``: one call of one tool, as a client on the surface ``cli``."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.cli.failures import Failure, UsageFailure, place_of, run_async
+from frontmcp.cli.output import say
+from frontmcp.errors import FrontMcpError, InvalidInputError, ToolExecutionError, ToolNotFoundError, to_result
+from frontmcp.plugins import nearest
+from frontmcp.server import FrontMcp
+
+Output: TypeAlias = Literal["text", "json"]
+
+JSON_TYPES: Mapping[type, tuple[str, ...]] = {
+    bool: ("boolean",),
+    int: ("integer", "number"),
+    float: ("number", "integer"),
+    list: ("array",),
+    dict: ("object",),
+    type(None): ("null",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the command line asks for.
+
+    :ivar pairs: ``key=value`` words.
+    :ivar json_text: ``--json``, instead of pairs.
+    """
+
+    tool: str
+    pairs: Sequence[str] = ()
+    json_text: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pairs and self.json_text is not None:
+            raise UsageFailure("give the arguments as key=value or as --json, not both")
+
+    def arguments(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments for a tool with an input schema.
+
+        :raises UsageFailure: a word is no ``key=value``, or ``--json`` no JSON object.
+        """
+        if self.json_text is not None:
+            return _json_object(self.json_text)
+        found: dict[str, Any] = {}
+        for pair in self.pairs:
+            key, separator, text = pair.partition("=")
+            if not separator or not key:
+                raise UsageFailure(f'"{pair}" is no argument: write key=value, or --json with an object')
+            if key in found:
+                raise UsageFailure(f'"{key}" is given twice; a list is written {key}=\'["…", "…"]\'')
+            found[key] = read_value(text, _property(schema, key))
+        return found
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UsageFailure(f"--json is no JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise UsageFailure('--json must be an object, like {"id": "T-1"}')
+    return data
+
+
+def _property(schema: Mapping[str, Any], key: str) -> Any:
+    found = schema.get("properties", {}).get(key, {})
+    while isinstance(found, dict) and str(found.get("$ref", "")).startswith("#/$defs/"):
+        found = schema.get("$defs", {}).get(found["$ref"].removeprefix("#/$defs/"), {})
+    return found
+
+
+def read_value(text: str, schema: Any) -> Any:
+    """A value of the command line: JSON where it is such and the schema wants what it is, else the text itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    wanted = wanted_types(schema)
+    return value if not wanted or not wanted.isdisjoint(JSON_TYPES.get(type(value), ())) else text
+
+
+def wanted_types(schema: Any) -> frozenset[str]:
+    """The JSON types that a property takes; empty where it takes any."""
+    if not isinstance(schema, dict):
+        return frozenset()
+    if "type" in schema:
+        return frozenset([schema["type"]] if isinstance(schema["type"], str) else schema["type"])
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    if values:
+        return frozenset(name for value in values for name in JSON_TYPES.get(type(value), ("string",)))
+    branches = [wanted_types(branch) for key in ("anyOf", "oneOf") for branch in schema.get(key, ())]
+    return frozenset().union(*branches) if all(branches) else frozenset()
+
+
+class Terminal:
+    """The client, for a call from the command line: progress is a bar and messages are lines, both on stderr."""
+
+    can_ask = False
+
+    def __init__(self, title: str) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        self._bar = Progress(*columns, console=console, transient=console.is_terminal)
+        self._task = self._bar.add_task(title, total=None, visible=False)
+
+    async def progress(self, update: ProgressUpdate) -> None:
+        self._bar.start()
+        named = {"description": update.message} if update.message is not None else {}
+        self._bar.update(self._task, completed=update.progress, total=update.total, visible=True, **named)  # type: ignore[arg-type]
+
+    async def notify(self, message: Message) -> None:
+        text = message.data if isinstance(message.data, str) else json.dumps(message.data, default=str)
+        self._bar.console.print(f"{message.level}: {text}", markup=False, highlight=False)
+
+    async def ask(self, question: Question) -> Answer:
+        raise NotImplementedError("nobody can be asked from the command line")
+
+    def close(self) -> None:
+        if self._bar.live.is_started:
+            self._bar.stop()
+
+
+async def call_tool(server: FrontMcp, wanted: ToolCall, caller: Caller) -> CallToolResult:
+    """Call a tool as a client would, on the surface ``cli``.
+
+    :raises FrontMcpError: what went wrong.
+    :raises UsageFailure: the arguments can't be read.
+    """
+    request = RequestContext(caller, "cli")
+    terminal = Terminal(wanted.tool)
+    request.peer = terminal
+    pipeline = server.pipeline
+    async with server.running():
+        call = pipeline.client_call(request, wanted.tool, {}, surface="cli")
+        call.arguments = wanted.arguments(_input_schema(server, call))
+        try:
+            result: CallToolResult = await pipeline.run(call)
+        finally:
+            terminal.close()
+    return result
+
+
+def _input_schema(server: FrontMcp, call: Call) -> Mapping[str, Any]:
+    """The schema of the tool that the call will find; empty when it will find none, which the call itself then says."""
+    probe = server.pipeline.client_call(RequestContext(call.caller, "cli"), call.name, {}, surface="cli")
+    try:
+        server.pipeline.find(probe)
+    except ToolNotFoundError:
+        return {}
+    schema: Mapping[str, Any] = probe.entry.input.schema
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a call came to: a result, or what it raised."""
+
+    result: CallToolResult | None = None
+    error: FrontMcpError | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.result is None or bool(self.result.is_error)
+
+
+async def answer(server: FrontMcp, wanted: ToolCall, caller: Caller) -> Answered:
+    """`call_tool`, whatever it comes to."""
+    try:
+        return Answered(await call_tool(server, wanted, caller))
+    except FrontMcpError as error:
+        return Answered(error=error)
+
+
+def as_json(answered: Answered) -> str:
+    """The whole result, as a client of the protocol gets it."""
+    result = answered.result
+    if result is None:
+        assert answered.error is not None
+        result = _without_log(answered.error)
+    return result.model_dump_json(by_alias=True, exclude_none=True, indent=2)
+
+
+def _without_log(error: FrontMcpError) -> CallToolResult:
+    log = logging.getLogger("frontmcp.errors")
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        return to_result(error, production=False)
+    finally:
+        log.disabled = was_disabled
+
+
+def as_text(result: CallToolResult) -> str:
+    """The text of a result; what is no text in one line each."""
+    return "\n".join(_block_text(block) for block in result.content)
+
+
+def _block_text(block: Any) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent():
+            return f"[{block.type} {block.mime_type}, {len(block.data) * 3 // 4} bytes]"
+        case ResourceLink():
+            return f"[resource {block.uri}]"
+        case EmbeddedResource():
+            return getattr(block.resource, "text", f"[resource {block.resource.uri}]")
+        case _:
+            return f"[{block.type}]"
+
+
+def failure(server: FrontMcp, wanted: ToolCall, answered: Answered, folder: Path) -> Failure:
+    """One line that says why a call failed, and where."""
+    error = answered.error
+    if error is None:
+        assert answered.result is not None
+        return Failure(as_text(answered.result) or f'tool "{wanted.tool}" answered with an error')
+    if isinstance(error, ToolNotFoundError) and str(error) == str(ToolNotFoundError(wanted.tool)):
+        names = [tool.name for tool in server.tools() if tool.options.get("visibility") in (None, "public")]
+        return Failure(f"{error}{nearest(wanted.tool, names)} (frontmcp list shows what there is)")
+    if isinstance(error, InvalidInputError):
+        return Failure(f"{error}: {_issues(error)} ({error.code})")
+    return Failure(f"{error} ({', '.join(filter(None, [error.code, _place(error, folder)]))})")
+
+
+def _issues(error: InvalidInputError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, issue['path'])) or 'arguments'}: {issue['message']}" for issue in error.validation_errors
+    )
+
+
+def _place(error: FrontMcpError, folder: Path) -> str | None:
+    """Where a bug was raised; an error that is meant for clients needs no place."""
+    if error.public:
+        return None
+    cause = error.original_error if isinstance(error, ToolExecutionError) else error.__cause__
+    return place_of(cause, folder) if cause is not None else None
+
+
+def unknown_arguments(server: FrontMcp, wanted: ToolCall) -> list[str]:
+    """Arguments that the tool has no field for, in words: it would drop them without one."""
+    entry = server.find(wanted.tool)
+    schema = entry.input.schema if entry is not None else {}
+    known = list(schema.get("properties", ()))
+    if entry is None or schema.get("additionalProperties") or "patternProperties" in schema:
+        return []
+    given = (pair.partition("=")[0] for pair in wanted.pairs)
+    return [f'{wanted.tool} has no argument "{key}"{nearest(key, known)}' for key in given if key not in known]
+
+
+def perform(server: FrontMcp, wanted: ToolCall, caller: Caller, output: Output, folder: Path) -> tuple[str, int]:
+    """Make the call; what to print, and the exit code.
+
+    :param folder: where the user's code is.
+    :raises Failure: the call failed, and its output is text.
+    """
+    for warning in unknown_arguments(server, wanted):
+        say(f"warning: {warning}")
+    answered = run_async(folder, answer, server, wanted, caller)
+    if output == "json":
+        return as_json(answered), int(answered.failed)
+    if answered.result is None or answered.failed:
+        raise failure(server, wanted, answered, folder)
+    return as_text(answered.result), 0

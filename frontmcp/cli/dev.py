@@ -1,0 +1,195 @@
+"""``frontmcp dev``: serve over HTTP and reload on a change, in a child process.
+
+The parent keeps the listening socket and watches the files. A new child first loads the target; only when that went
+well does the old one stop and the new one serve. So a syntax error leaves the last good server running, no connection
+is refused while one takes over, and no two of them run their lifespans at once. Children are forked from a process that
+has imported everything but the target: the import would take longer than a reload may.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final
+
+from watchfiles import Change, PythonFilter, watch
+
+from frontmcp.cli.failures import Failure, shown
+from frontmcp.cli.output import say
+from frontmcp.cli.serve import bind, url
+from frontmcp.cli.target import Source, Target
+from frontmcp.logs import configure_logging
+from frontmcp.transports.http import HttpOptions, HttpServer, http_app, uvicorn_config
+
+PRELOADED: Final = [
+    "frontmcp.cli.dev",
+    "mcp.server.streamable_http_manager",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+]
+STOP_SECONDS: Final = 5
+CUT_SECONDS: Final = 0.1
+"""What calls in flight get at a reload; uvicorn says it wants whole seconds, and takes less."""
+POLL_MILLISECONDS: Final = 200
+
+
+def develop(source: Source, target: Target) -> None:
+    """Serve until SIGINT or SIGTERM, reloading on every change below the target's folder."""
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    folder = watched_folder(target)
+    parent = Parent(source)
+    try:
+        parent.reload()
+        for changes in watch(
+            folder,
+            watch_filter=PythonFilter(extra_extensions=(".toml",)),
+            debounce=200,
+            stop_event=stop,
+            rust_timeout=POLL_MILLISECONDS,
+            yield_on_timeout=True,
+        ):
+            parent.reload(changes) if changes else parent.look()
+    finally:
+        parent.stop()
+
+
+def watched_folder(target: Target) -> Path:
+    """The folder of a file; of a module, its outermost package or the folder it lies in."""
+    if target.file is not None:
+        return target.folder
+    name = target.module.partition(".")[0]
+    spec = find_spec(name)
+    origin = spec.origin if spec is not None else None
+    return Path(origin).parent if origin is not None else target.folder
+
+
+class Parent:
+    """Holds the socket, and the child that serves."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self._context.set_forkserver_preload(PRELOADED)
+        self._child: Child | None = None
+        self._socket: socket.socket | None = None
+        self._address: tuple[str, int] | None = None
+
+    def reload(self, changes: Iterable[tuple[Change, str]] = ()) -> None:
+        """Load the target in a new child, and let it take over if that went well."""
+        began = time.monotonic()
+        child = Child(self._context, self._source)
+        answer = child.answer()
+        if not isinstance(answer, HttpOptions):
+            self._complain(answer)
+            return
+        if self._child is not None:
+            self._child.stop()
+        self._child = child
+        child.serve(self._listener(answer))
+        files = ", ".join(sorted({shown(file) for _, file in changes}))
+        if files:
+            say(f"reloaded {files} in {time.monotonic() - began:.2f} s")
+
+    def _complain(self, message: str) -> None:
+        state = "the version before it still serves" if self._child is not None else "nothing is served yet"
+        say(f"error: {message}\n{state}; waiting for a change")
+
+    def _listener(self, options: HttpOptions) -> socket.socket:
+        if self._socket is None or self._address != (options.host, options.port):
+            if self._socket is not None:
+                self._socket.close()
+            self._socket, self._address = bind(options), (options.host, options.port)
+            self._socket.listen()
+            say(f"serving at {url(options, self._socket.getsockname()[1])}, reloading on changes")
+        return self._socket
+
+    def look(self) -> None:
+        """Notice a child that ended by itself."""
+        if self._child is not None and not self._child.alive:
+            self._child = None
+            say("error: the server has stopped, see above; waiting for a change")
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+        if self._socket is not None:
+            self._socket.close()
+
+
+class Child:
+    """A process that loads the target, says how that went, and serves once it is given the socket."""
+
+    def __init__(self, context: Any, source: Source) -> None:
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs, source), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def answer(self) -> HttpOptions | str:
+        """How HTTP is to be served; or what is wrong with the target."""
+        try:
+            answer: HttpOptions | str = self._connection.recv()
+        except EOFError:
+            return "the process that loads the target has died"
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        alive: bool = self._process.is_alive()
+        return alive
+
+    def serve(self, listener: socket.socket) -> None:
+        self._connection.send(listener)
+
+    def stop(self) -> None:
+        """Let it shut down, its lifespan too; its calls in flight are cut."""
+        self._connection.close()
+        self._process.join(STOP_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+
+
+def serve(connection: Connection, source: Source) -> None:
+    """What a child does. It ends with its parent's end of the connection."""
+    try:
+        server = source.load()
+    except Failure as failure:
+        connection.send(str(failure))
+        return
+    options = server.http_options()
+    connection.send(options)
+    try:
+        listener = connection.recv()
+    except EOFError:
+        return
+    configure_logging(server.log_options)
+    config = uvicorn_config(http_app(server, options), options)
+    config.timeout_graceful_shutdown = CUT_SECONDS  # type: ignore[assignment]
+    http = HttpServer(config, server.wire.close_streams)
+    Thread(target=_stop_with, args=(connection, lambda: http.handle_exit(signal.SIGTERM, None)), daemon=True).start()
+    http.run(sockets=[listener])
+
+
+def _stop_with(connection: Connection, stop: Callable[[], None]) -> None:
+    try:
+        connection.recv()
+    except EOFError:
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
+        stop()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether uvicorn says more than that it cuts what is still open."""
+    return not str(record.msg).startswith(("Cancel %s running", "Exception in ASGI application"))

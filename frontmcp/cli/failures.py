@@ -1,0 +1,86 @@
+"""What goes wrong on the command line: one line that names the thing, the place and the fix, and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+
+import frontmcp
+from frontmcp.errors import ConfigurationError, describe, unwrap_group
+
+T = TypeVar("T")
+
+PACKAGE = Path(frontmcp.__file__).parent
+
+
+class Failure(Exception):
+    """A command failed: its message goes to stderr, and the process exits with ``exit_code``."""
+
+    exit_code = 1
+
+
+class UsageFailure(Failure):
+    """What was typed can't be done."""
+
+    exit_code = 2
+
+
+def explain(error: BaseException, folder: Path) -> str:
+    """``file:line: Type: message`` for an error raised by code of the user's.
+
+    :param folder: where the user's code is; the innermost frame in it is the place.
+    """
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{shown(error.filename)}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    place = place_of(error, folder)
+    where = f"{place}: " if place else ""
+    if isinstance(error, ConfigurationError):
+        return where + "; ".join(error.problems)
+    if isinstance(error, SystemExit):
+        return f"{where}it exits with {error.code!r} when it is imported"
+    return f"{where}{type(error).__name__}: {describe(error)}{_advice(error)}"
+
+
+def place_of(error: BaseException, folder: Path) -> str | None:
+    """``file:line`` of the innermost frame in the user's code, else of the innermost that is a file."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    own = [frame for frame in frames if _is_own(Path(frame.filename), folder)]
+    for frame in (own or frames)[-1:]:
+        return f"{shown(frame.filename)}:{frame.lineno}"
+    return None
+
+
+def _is_own(file: Path, folder: Path) -> bool:
+    return file.is_relative_to(folder) and "site-packages" not in file.parts and not file.is_relative_to(PACKAGE)
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"; install it into the environment of {sys.executable}"
+    if isinstance(error, ImportError) and "relative import" in str(error):
+        return "; give the target as a module, like package.module"
+    return ""
+
+
+def run_async(folder: Path, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    """Run an async function; an error of the user's code, such as its lifespan's, is a failure with its place.
+
+    :param folder: where the user's code is.
+    """
+    try:
+        return anyio.run(function, *arguments)
+    except Failure:
+        raise
+    except Exception as error:
+        raise Failure(explain(unwrap_group(error), folder)) from error
+
+
+def shown(file: str | Path) -> str:
+    """A file as people read it: relative to the working directory where it is below it."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

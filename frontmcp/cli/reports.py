@@ -1,0 +1,161 @@
+"""``frontmcp list`` and ``frontmcp plugins``: what a server has."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from typing import Any, Final
+
+from frontmcp.call import Caller, RequestContext
+from frontmcp.chain import Step
+from frontmcp.cli.failures import UsageFailure, shown
+from frontmcp.cli.output import columns
+from frontmcp.definitions.base import as_execute
+from frontmcp.plugins import PluginInfo, nearest
+from frontmcp.registry import ToolEntry
+from frontmcp.server import FrontMcp
+
+Json = dict[str, Any]
+
+STAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "resolve": ("resolve_tool", "entry_visible"),
+    "authorize": ("check_authorities",),
+    "guard": ("guard_call",),
+    "validate": (),
+    "will": ("will_execute",),
+    "execute": ("around_execute",),
+    "did": ("did_execute",),
+    "format": ("format_result",),
+    "any time": ("on_progress", "on_notify", "on_error"),
+}
+"""The hooks of each stage of a call, in the order of the journey."""
+
+
+# Tools
+
+
+async def listed_tools(server: FrontMcp, caller: Caller, everything: bool) -> list[tuple[str, ToolEntry, str]]:
+    """Name, tool and mark of what a client sees; with ``everything``, also of what it does not, with the reason."""
+    async with server.running():
+        seen = await server.pipeline.list_tools(RequestContext(caller, "cli"))
+        tools = [(name, entry, "") for name, entry in seen]
+        if everything:
+            shown_to_client = {entry.id for _, entry in seen}
+            others = (entry for entry in server.tools() if entry.id not in shown_to_client)
+            tools += [(_callable_name(server, entry), entry, _why_unlisted(entry)) for entry in others]
+    return sorted(tools, key=lambda each: each[0])
+
+
+def _callable_name(server: FrontMcp, entry: ToolEntry) -> str:
+    return entry.name if server.find(entry.name) is entry else entry.listed_name
+
+
+def _why_unlisted(entry: ToolEntry) -> str:
+    visibility = entry.options.get("visibility")
+    return str(visibility) if visibility in ("hidden", "internal") else "not for this caller"
+
+
+def tools_as_text(tools: Iterable[tuple[str, ToolEntry, str]]) -> str:
+    rows = [(name, f"[{mark}] {_first_line(entry)}" if mark else _first_line(entry)) for name, entry, mark in tools]
+    return columns(rows) if rows else "no tools"
+
+
+def _first_line(entry: ToolEntry) -> str:
+    return (entry.definition.description or "").partition("\n")[0]
+
+
+def tools_as_json(tools: Iterable[tuple[str, ToolEntry, str]]) -> str:
+    """The tools as the protocol lists them; one that is not listed has a ``mark``."""
+    found = []
+    for name, entry, mark in tools:
+        tool = entry.wire(name=name, modern=True).model_dump(mode="json", by_alias=True, exclude_none=True)
+        found.append({**tool, "mark": mark} if mark else tool)
+    return to_json({"tools": found})
+
+
+def to_json(data: Json) -> str:
+    return json.dumps(data, indent=2)
+
+
+# Plugins
+
+
+def plugins_report(infos: Iterable[PluginInfo]) -> list[Json]:
+    """Every plugin that was met, in the order in which they run."""
+    return [
+        {
+            "name": info.name,
+            "version": _version(info),
+            "origin": info.origin,
+            "status": info.status,
+            "reason": info.reason,
+            "place": info.place,
+            "hooks": info.hooks,
+        }
+        for info in sorted(infos, key=lambda info: (info.place, info.status))
+    ]
+
+
+def _version(info: PluginInfo) -> str | None:
+    if info.origin == "built-in":
+        return version("frontmcp")
+    return info.distribution.rpartition(" ")[2] if info.distribution is not None else None
+
+
+def plugins_as_text(report: Iterable[Json]) -> str:
+    rows = [("PLACE", "NAME", "VERSION", "ORIGIN", "STATUS", "HOOKS")]
+    for plugin in report:
+        status = f"{plugin['status']} ({plugin['reason']})" if plugin["reason"] else plugin["status"]
+        hooks = ", ".join(plugin["hooks"]) or "-"
+        rows.append((str(plugin["place"]), plugin["name"], plugin["version"] or "-", plugin["origin"], status, hooks))
+    return columns(rows)
+
+
+# The plan of a tool
+
+
+def plan_report(server: FrontMcp, name: str) -> Json:
+    """The plan of one tool: each stage with its hooks in order.
+
+    :raises UsageFailure: there is no such tool.
+    """
+    entry = server.find(name)
+    if entry is None:
+        raise UsageFailure(f'there is no tool "{name}"{nearest(name, [tool.name for tool in server.tools()])}')
+    steps: dict[str, list[Step]] = {"resolve_tool": server.hooks.steps("resolve_tool"), **entry.plan.steps}
+    stages = [
+        {"stage": stage, "hooks": [_hook(step) for hook in hooks for step in steps.get(hook, ())]}
+        for stage, hooks in STAGES.items()
+    ]
+    return {"tool": entry.id, "body": _body_place(entry), "stages": stages}
+
+
+def _hook(step: Step) -> Json:
+    return {"hook": step.hook, "plugin": step.plugin, "place": _shown_place(step.place)}
+
+
+def _shown_place(place: str) -> str:
+    file, _, line = place.rpartition(":")
+    return f"{shown(file)}:{line}"
+
+
+def _body_place(entry: ToolEntry) -> str | None:
+    code = getattr(inspect.unwrap(as_execute(entry.definition.target)), "__code__", None)
+    return f"{shown(code.co_filename)}:{code.co_firstlineno}" if code is not None else None
+
+
+CORE: Final = {"validate": "input schema", "execute": "the tool itself"}
+
+
+def plan_as_text(report: Json) -> str:
+    rows = [("STAGE", "HOOK", "PLUGIN", "PLACE")]
+    for stage in report["stages"]:
+        name = stage["stage"]
+        rows += [(name, hook["hook"], hook["plugin"], hook["place"]) for hook in stage["hooks"]]
+        if name in CORE:
+            rows.append((name, CORE[name], "-", report["body"] or "-" if name == "execute" else "-"))
+        elif not stage["hooks"]:
+            rows.append((name, "-", "-", "-"))
+    return f"{report['tool']}\n\n{columns(rows)}"
