@@ -2,13 +2,15 @@
 
 # The house, highest floor first; a module imports from below it only (tests/test_architecture.py).
 #
-#   cli, testing      what people touch          asking        questions to the client's user
-#   direct            the server in-process      plugins       which plugins, in which order
-#   server            the composition root       hooks, chain  Will, Did, Around; hooks compiled
-#   transports        stdio, HTTP, memory        hookspecs     every hook there is
-#   pipeline          the road of a call         registry      what can be called
-#                                                providers, invoke, definitions, contexts, schema, content
-#                                                interfaces, threads, call, abort, errors, logs, settings
+#   cli, testing      what people touch          plugins          the plugins of a server, hooks compiled
+#   direct            the server in-process      claims, loading  who claims which option; who there is
+#   server            the composition root       checks           what is wrong with a plugin, in words
+#   transports        stdio, HTTP, memory        hooks, chain     Will, Did, Around; one hook compiled
+#   pipeline          the road of a call         hookspecs        every hook there is
+#   asking            questions to the user      registry         what can be called
+#
+#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
+#   errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -7,15 +7,15 @@ functions that return the next coroutine: a wrapper costs its own frame and none
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 AsyncChain: TypeAlias = Callable[..., Awaitable[Any]]
 SyncChain: TypeAlias = Callable[..., Any]
-Terminal: TypeAlias = Callable[[Any], Awaitable[Any]]
+Terminal: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Step:
 
     :ivar function: called with the hook's arguments by position, ``call_next`` last for a wrapper.
     :ivar source: the function as it was written, for blame.
+    :ivar is_async: calling it gives a coroutine, always.
     """
 
     plugin: str
@@ -34,8 +35,8 @@ class Step:
 
     @property
     def place(self) -> str:
-        code = inspect.unwrap(getattr(self.source, "__func__", self.source)).__code__
-        return f"{code.co_filename}:{code.co_firstlineno}"
+        """``file:line`` of the source."""
+        return place(self.source)
 
 
 def by_position(function: Callable[..., Any], names: Sequence[str], given: Sequence[str]) -> Callable[..., Any]:
@@ -60,7 +61,7 @@ def compile_all(steps: Sequence[Step]) -> AsyncChain | None:
         answers = []
         for function, is_async in pairs:
             answer = function(*arguments)
-            if is_async or inspect.isawaitable(answer):
+            if is_async or (answer is not None and inspect.isawaitable(answer)):
                 answer = await answer
             if answer is not None:
                 answers.append(answer)
@@ -78,7 +79,7 @@ def compile_first(steps: Sequence[Step]) -> AsyncChain | None:
     async def run(*arguments: Any) -> Any:
         for function, is_async in pairs:
             answer = function(*arguments)
-            if is_async or inspect.isawaitable(answer):
+            if is_async or (answer is not None and inspect.isawaitable(answer)):
                 answer = await answer
             if answer is not None:
                 return answer
@@ -125,8 +126,10 @@ def compile_wrappers(steps: Sequence[Step], terminal: Terminal) -> Terminal:
 
 
 def _link(wrapper: Callable[..., Awaitable[Any]], following: Terminal) -> Terminal:
-    def run(call: Any) -> Awaitable[Any]:
-        return wrapper(call, partial(following, call))
+    def run(subject: Any, *others: Any) -> Awaitable[Any]:
+        if others:
+            return wrapper(subject, *others, partial(following, subject, *others))
+        return wrapper(subject, partial(following, subject))
 
     return run
 
@@ -139,29 +142,60 @@ def _awaiting(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return wrapper
 
 
-def blame(error: BaseException, steps: Sequence[Step]) -> Step | None:
-    """The step whose frame is innermost in the error's traceback: who raised it, or let it pass."""
-    by_code: dict[Any, list[Step]] = {}
+def layers(function: Callable[..., Any]) -> Iterator[Any]:
+    """A function, and what its decorators wrapped, outermost first; bound methods as plain functions."""
+    layer: Any = function
+    while layer is not None:
+        layer = getattr(layer, "__func__", layer)
+        yield layer
+        layer = getattr(layer, "__wrapped__", None)
+
+
+def place(function: Callable[..., Any]) -> str:
+    """``file:line`` of a function as it was written; its repr where it has none."""
+    *_, plain = layers(function)
+    code = getattr(plain, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(plain)
+
+
+def blame(error: BaseException, steps: Sequence[Step], resumed: Collection[CodeType] = ()) -> Step | None:
+    """The step that raised an error, or let it pass: the one whose frame is innermost in the traceback.
+
+    :param resumed: code that wrappers surround: what is raised below it is not the wrappers' doing.
+    """
+    owners: dict[Any, list[Step]] = {}
     for step in steps:
-        function = inspect.unwrap(getattr(step.source, "__func__", step.source))
-        by_code.setdefault(getattr(function, "__code__", None), []).append(step)
+        for layer in layers(step.source):
+            owners.setdefault(getattr(layer, "__code__", None), []).append(step)
     found: Step | None = None
-    traceback: TracebackType | None = error.__traceback__
-    while traceback is not None:
-        candidates = by_code.get(traceback.tb_frame.f_code)
-        if candidates:
-            found = _of_frame(candidates, traceback.tb_frame)
-        traceback = traceback.tb_next
+    for frame in _frames(error):
+        if frame.f_code in resumed:
+            found = None
+        elif frame.f_code in owners:
+            candidates = owners[frame.f_code]
+            found = next((step for step in candidates if _runs_in(step, frame)), candidates[0])
     return found
 
 
-def _of_frame(candidates: Sequence[Step], frame: FrameType) -> Step:
-    """Of several plugins that share the code, the one whose object runs in the frame."""
-    for step in candidates:
-        owner = getattr(step.source, "__self__", None)
-        if owner is not None and any(value is owner for value in list(frame.f_locals.values())[:1]):
-            return step
-    return candidates[0]
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    traceback = error.__traceback__
+    while traceback is not None:
+        yield traceback.tb_frame
+        traceback = traceback.tb_next
+
+
+def _runs_in(step: Step, frame: FrameType) -> bool:
+    """Whether a frame of the step's code is the step's own: its object runs there, or what it decorates."""
+    owner = getattr(step.source, "__self__", None)
+    if owner is not None:
+        return _first_argument(frame) is owner
+    closure = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
+    return any(layer is value for layer in layers(step.source) for value in closure)
+
+
+def _first_argument(frame: FrameType) -> Any:
+    value = next((frame.f_locals.get(name) for name in frame.f_code.co_varnames[:1]), None)
+    return next(iter(value), None) if isinstance(value, tuple) else value
 
 
 def add_note(error: BaseException, step: Step) -> None:

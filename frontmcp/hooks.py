@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from frontmcp.errors import ConfigurationError
-from frontmcp.hookspecs import HOOK_ATTRIBUTE, HookOptions, hookimpl
+from frontmcp.hookspecs import HOOK_ATTRIBUTE, HookOptions, hook_options, mark
 
 if TYPE_CHECKING:
     from frontmcp.call import Kind
@@ -23,8 +25,9 @@ class _StageHook:
     :param stage: ``"execute"``.
     :param priority: order inside one plugin, lower first.
     :param kinds: kinds of entries; tools, and agents as they are tools, by default.
-    :param tools: only tools whose name or canonical id matches, like ``"billing_*"``.
+    :param tools: only entries whose name or canonical id matches, like ``"billing_*"``.
     :param option: only entries that set this option.
+    :param tryfirst: run before the hooks of other plugins; ``trylast`` after them.
     """
 
     prefix: ClassVar[str]
@@ -34,28 +37,28 @@ class _StageHook:
         stage: str,
         *,
         priority: int = 0,
-        kinds: Sequence[Kind] = ("tool",),
+        kinds: Kind | Sequence[Kind] = ("tool",),
         tools: str | Sequence[str] | None = None,
         option: str | None = None,
         tryfirst: bool = False,
         trylast: bool = False,
     ) -> None:
+        name = type(self).__name__
         if stage not in STAGES:
-            raise ConfigurationError(f'{type(self).__name__}("{stage}"): there is no such stage; did you mean "execute"?')
-        patterns = (tools,) if isinstance(tools, str) else tools
-        self.options = HookOptions(
-            hook=f"{self.prefix}_{stage}",
+            given = f'"{stage}" is no stage' if isinstance(stage, str) else "the stage is missing"
+            raise ConfigurationError(f'@{name}: {given}; write @{name}("execute")')
+        self.options = hook_options(
+            f"{self.prefix}_{stage}",
             option=option,
-            kinds=(kinds,) if isinstance(kinds, str) else tuple(kinds),
-            tools=None if patterns is None else tuple(patterns),
+            kinds=kinds,
+            tools=tools,
             priority=priority,
             tryfirst=tryfirst,
             trylast=trylast,
         )
 
     def __call__(self, function: F) -> F:
-        setattr(function, HOOK_ATTRIBUTE, self.options)
-        return function
+        return mark(function, self.options)
 
 
 class Will(_StageHook):
@@ -88,7 +91,7 @@ class Option:
 
     name: str
     type: Any = Any
-    kinds: tuple[Kind, ...] = ()
+    kinds: Sequence[Kind] = ()
     server: bool = False
 
 
@@ -106,7 +109,55 @@ class Plugin:
     options: Sequence[Option] = ()
     kinds: Sequence[Kind] = ()
 
-    @hookimpl
-    def declare_options(self) -> Sequence[Option]:
-        """The class attribute ``options``; override it for options that are known only later."""
-        return self.options
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A function of a plugin, or of a tool's class, that is marked as a hook.
+
+    :ivar hook: the hook it implements.
+    :ivar attribute: the name it has there.
+    :ivar function: the function, unbound.
+    :ivar index: its place in the source: base classes first, then as written.
+    """
+
+    hook: str
+    attribute: str
+    function: Callable[..., Any]
+    options: HookOptions
+    index: int
+
+
+def marks(owner: Any) -> Iterator[Mark]:
+    """The hooks that a module, an object or a class has, in the order of the source."""
+    for index, (name, value) in enumerate(members(owner).items()):
+        options = mark_of(value)
+        if options is not None:
+            yield Mark(options.hook or name, name, value, options, index)
+
+
+def mark_of(function: Any) -> HookOptions | None:
+    """How a function, static method or class method is marked; None when it is not. Bound methods never are."""
+    if not inspect.isroutine(function) or inspect.ismethod(function):
+        return None
+    for layer in (function, getattr(function, "__func__", None)):
+        if isinstance(found := getattr(layer, HOOK_ATTRIBUTE, None), HookOptions):
+            return found
+    return None
+
+
+def members(owner: Any) -> dict[str, Any]:
+    """The attributes of a module, an object or a class, unbound: base classes first, then as written."""
+    found: dict[str, Any] = {}
+    for namespace in _namespaces(owner):
+        for name, value in namespace.items():
+            found.pop(name, None)
+            found[name] = value
+    return found
+
+
+def _namespaces(owner: Any) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(owner, ModuleType):
+        owner_class = owner if inspect.isclass(owner) else type(owner)
+        yield from (vars(each) for each in reversed(owner_class.__mro__) if each is not object)
+    if not inspect.isclass(owner):
+        yield getattr(owner, "__dict__", {})

@@ -7,11 +7,14 @@ decides; a *wrapper* awaits ``call_next()`` around the rest. Implementations may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import pluggy
+
+from frontmcp.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -40,11 +43,11 @@ def hookspec(function: F | None = None, /, *, kind: HookKind = "all") -> F | Cal
     :param kind: how the answers of its implementations combine.
     """
 
-    def mark(target: F) -> F:
+    def specify(target: F) -> F:
         setattr(target, SPEC_ATTRIBUTE, kind)
         return _pluggy_spec(target)
 
-    return mark if function is None else mark(function)
+    return specify if function is None else specify(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +59,56 @@ class HookOptions:
     :ivar kinds: only for entries of these kinds; None for all.
     :ivar tools: only for entries whose name or canonical id matches one of these patterns.
     :ivar priority: order inside one plugin, lower first.
+    :ivar zone: -1 before other plugins, 1 after them.
     """
 
-    hook: str | None = None
-    option: str | None = None
-    kinds: tuple[Kind, ...] | None = None
-    tools: tuple[str, ...] | None = None
-    priority: int = 0
-    tryfirst: bool = False
-    trylast: bool = False
+    hook: str | None
+    option: str | None
+    kinds: tuple[str, ...] | None
+    tools: tuple[str, ...] | None
+    priority: int
+    zone: int
 
     @property
-    def zone(self) -> int:
-        return self.trylast - self.tryfirst
+    def narrows(self) -> bool:
+        """Whether it leaves some entries out."""
+        return self.option is not None or self.kinds is not None or self.tools is not None
+
+
+def hook_options(
+    hook: str | None,
+    *,
+    option: str | None,
+    kinds: str | Sequence[str] | None,
+    tools: str | Sequence[str] | None,
+    priority: int,
+    tryfirst: bool,
+    trylast: bool,
+) -> HookOptions:
+    """`HookOptions` of what a decorator was given.
+
+    :raises ConfigurationError: it is to run both first and last.
+    """
+    if tryfirst and trylast:
+        raise ConfigurationError("a hook can't be both tryfirst and trylast; drop one")
+    return HookOptions(hook, option, _names(kinds), _names(tools), priority, trylast - tryfirst)
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
+
+
+def mark(function: F, options: HookOptions) -> F:
+    """Mark a function as a hook.
+
+    :raises ConfigurationError: it is no function, or is marked already.
+    """
+    if not inspect.isroutine(function):
+        raise ConfigurationError(f"a hook is a function, not {function!r}")
+    if hasattr(function, HOOK_ATTRIBUTE):
+        raise ConfigurationError(f"{function.__qualname__} is marked as a hook twice; write one function for each hook")
+    setattr(function, HOOK_ATTRIBUTE, options)
+    return function
 
 
 @overload
@@ -78,7 +118,7 @@ def hookimpl(
     *,
     specname: str | None = None,
     option: str | None = None,
-    kinds: Sequence[Kind] | None = None,
+    kinds: Kind | Sequence[Kind] | None = None,
     tools: str | Sequence[str] | None = None,
     priority: int = 0,
     tryfirst: bool = False,
@@ -90,7 +130,7 @@ def hookimpl(
     *,
     specname: str | None = None,
     option: str | None = None,
-    kinds: Sequence[Kind] | None = None,
+    kinds: Kind | Sequence[Kind] | None = None,
     tools: str | Sequence[str] | None = None,
     priority: int = 0,
     tryfirst: bool = False,
@@ -105,29 +145,49 @@ def hookimpl(
     :param priority: order inside this plugin, lower first.
     :param tryfirst: run before those of other plugins; ``trylast`` after them.
     """
-    patterns = (tools,) if isinstance(tools, str) else tools
-    options = HookOptions(
-        hook=specname,
-        option=option,
-        kinds=None if kinds is None else tuple(kinds),
-        tools=None if patterns is None else tuple(patterns),
-        priority=priority,
-        tryfirst=tryfirst,
-        trylast=trylast,
+    options = hook_options(
+        specname, option=option, kinds=kinds, tools=tools, priority=priority, tryfirst=tryfirst, trylast=trylast
     )
+    return (lambda target: mark(target, options)) if function is None else mark(function, options)
 
-    def mark(target: F) -> F:
-        setattr(target, HOOK_ATTRIBUTE, options)
-        return target
 
-    return mark if function is None else mark(function)
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A hook that exists.
+
+    :ivar names: its arguments, ``call_next`` last for a wrapper.
+    """
+
+    name: str
+    kind: HookKind
+    is_async: bool
+    names: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({', '.join(self.names)})"
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether it runs for an entry that is known by then, so that it can be narrowed to some."""
+        return ("call" in self.names or "entry" in self.names) and self.name != "resolve_tool"
+
+
+def read_specs(namespace: Any) -> Iterator[Spec]:
+    """The hooks that a module, class or object specifies."""
+    for name in dir(namespace):
+        function = getattr(namespace, name)
+        kind = getattr(function, SPEC_ATTRIBUTE, None)
+        if isinstance(kind, str):
+            names = tuple(each for each in inspect.signature(function).parameters if each != "self")
+            yield Spec(name, kind, inspect.iscoroutinefunction(function), names)  # type: ignore[arg-type]
 
 
 @hookspec
 def declare_options() -> Iterable[Any] | None:
-    """Claim options of entries and of the server, before anything is checked.
+    """Claim options of entries and of the server that are known only now, before anything is checked.
 
-    :returns: `Option` objects. `Plugin` answers with its class attribute ``options``.
+    :returns: `Option` objects, beside those in the plugin's attribute ``options``.
     """
 
 
@@ -231,7 +291,7 @@ async def check_authorities(call: Call) -> None:
 
 
 @hookspec(kind="wrapper")
-async def guard_call(call: Call, call_next: CallNext) -> CallToolResult:
+async def guard_call(call: Call, call_next: CallNext) -> Any:
     """Hold or refuse a call that is authorized: rate limits, slots. Surrounds validation and everything after.
 
     :param call: the call.

@@ -17,9 +17,10 @@ from frontmcp.definitions.app import App, ToolDecorator, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
+from frontmcp.loading import PluginLike, PluginSettings, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
-from frontmcp.plugins import PluginLike, PluginManager, PluginSettings, plugin_name
+from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Registry, ToolEntry
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
@@ -301,7 +302,7 @@ class FrontMcp:
         problems = [*self._early_problems, *check_providers(self._given_providers), *self._apply_settings()]
         self._plugins = PluginManager(self._plugin_settings)
         problems += self._plugins.problems
-        problems += self._plugins.check_options("server", self.options, "server option")
+        problems += self._plugins.claims.check_options("server", self.options, "server option")
         self._registry = Registry(threads=self.threads, providers=self._providers)
         self._pipeline = Pipeline(
             self, self._registry, self._plugins, self._providers, max_call_depth=self._max_call_depth
@@ -345,7 +346,7 @@ class FrontMcp:
         """Make, prepare and register an entry, or say what is wrong with it."""
         assert self._registry is not None and self._plugins is not None
         where = f'{definition.noun} "{definition.name}" ({definition.source})'
-        if (wrong := self._plugins.check_kind(definition.kind)) is not None:
+        if (wrong := self._plugins.claims.check_kind(definition.kind)) is not None:
             problems.append(f"{where}: {wrong}")
             return None
         try:
@@ -356,7 +357,7 @@ class FrontMcp:
             return None
         if not self._plugins.problems:
             self._plugins.call("prepare_entry", entry)
-        problems.extend(self._plugins.check_options(entry.kind, entry.options, where))
+        problems.extend(self._plugins.claims.check_options(entry.kind, entry.options, where))
         return entry
 
     def _resettle(self, problems: list[str]) -> None:

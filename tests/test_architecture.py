@@ -35,7 +35,6 @@ LONG_FILES = {
     "frontmcp/asking.py",
     "frontmcp/call.py",
     "frontmcp/pipeline.py",
-    "frontmcp/plugins.py",
     "frontmcp/schema.py",
     "frontmcp/server.py",
     "frontmcp/transports/wire.py",

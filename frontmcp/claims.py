@@ -1,0 +1,160 @@
+"""Who claims which option and which kind of entry, so that nothing a user writes is silently ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+
+from frontmcp.checks import KINDS, is_sound, nearest, source
+from frontmcp.errors import describe
+from frontmcp.hooks import Option, marks
+from frontmcp.hookspecs import Spec
+from frontmcp.loading import BUILT_IN, PluginInfo, load_dotted
+from frontmcp.schema import scrub
+
+CORE_KINDS = ("tool",)
+SERVER = "server"
+NAMES_CHOICES = ("literal_error", "enum")
+"""pydantic's errors whose text names what is allowed, and nothing of what was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An option that a plugin claims, ready to validate values."""
+
+    option: Option
+    plugin: str
+    adapter: TypeAdapter[Any]
+
+
+class Claims:
+    """The options and kinds that the plugins of a server claim.
+
+    :param infos: every plugin that was met; what is not active claims nothing.
+    :ivar problems: everything wrong that was found, in words.
+    """
+
+    def __init__(self, infos: Iterable[PluginInfo], specs: Mapping[str, Spec]) -> None:
+        self.problems: list[str] = []
+        self._infos = list(infos)
+        self._specs = specs
+        self._claims: dict[str, dict[str, Claim]] = {scope: {} for scope in (SERVER, *KINDS)}
+        self._kinds: dict[str, str] = dict.fromkeys(CORE_KINDS, "frontmcp")
+        for info in self._infos:
+            if info.is_active:
+                self._claim_kinds(info)
+                for option in self._declared(info):
+                    self._claim(option, info)
+
+    def _claim_kinds(self, info: PluginInfo) -> None:
+        for kind in getattr(info.plugin, "kinds", ()):
+            if kind not in KINDS:
+                self.problems.append(
+                    f'{info.title} claims the kind "{kind}", which does not exist{nearest(kind, KINDS)}'
+                )
+            elif (other := self._kinds.setdefault(kind, info.name)) != info.name:
+                self.problems.append(f'plugins "{other}" and "{info.name}" both claim the kind "{kind}"')
+
+    def _declared(self, info: PluginInfo) -> Iterator[Option]:
+        yield from getattr(info.plugin, "options", ())
+        for mark in marks(info.plugin):
+            if mark.hook != "declare_options" or not is_sound(info.plugin, mark, self._specs):
+                continue
+            where = f"{info.title}, {source(mark.function)}"
+            try:
+                declared = list(getattr(info.plugin, mark.attribute)() or ())
+            except Exception as error:
+                self.problems.append(f"{where}: declare_options failed: {describe(error)}")
+                continue
+            if not all(isinstance(option, Option) for option in declared):
+                self.problems.append(f"{where}: declare_options must return Option objects")
+            yield from (option for option in declared if isinstance(option, Option))
+
+    def _claim(self, option: Option, info: PluginInfo) -> None:
+        where = f'{info.title}, option "{option.name}"'
+        try:
+            claim = Claim(option, info.name, _adapter(option.type))
+        except Exception as error:
+            self.problems.append(f"{where}: its type can't be validated: {describe(error).splitlines()[0]}")
+            return
+        rivals = set()
+        for scope in (SERVER,) if option.server else option.kinds or KINDS:
+            if scope not in self._claims:
+                self.problems.append(f'{where}: there is no kind "{scope}"{nearest(scope, KINDS)}')
+            elif (other := self._claims[scope].setdefault(option.name, claim)) is not claim:
+                rivals.add(other.plugin)
+        for rival in rivals:
+            self.problems.append(f'plugins "{rival}" and "{info.name}" both claim the option "{option.name}"')
+
+    def names(self, scope: str | None = None) -> set[str]:
+        """The options claimed for the server or for a kind of entries; for any kind when None."""
+        scopes = (scope,) if scope is not None else KINDS
+        return {name for each in scopes for name in self._claims[each]}
+
+    def check_options(self, scope: str, options: dict[str, Any], where: str) -> list[str]:
+        """Check and validate options of an entry (or of the server) in place; what is wrong, in words.
+
+        :param scope: the entry's kind, or ``"server"``.
+        :param where: the thing and its place, for messages.
+        """
+        problems = []
+        for name, value in options.items():
+            claim = self._claims[scope].get(name)
+            if claim is None:
+                problems.append(f"{where}: {self._unclaimed(scope, name)}")
+                continue
+            try:
+                options[name] = claim.adapter.validate_python(value)
+            except Exception as error:
+                problems.append(f"{where}: option {name}: {_wrong(error)}")
+        return problems
+
+    def _unclaimed(self, scope: str, name: str) -> str:
+        said = f'no plugin claims the option "{name}"'
+        if off := next((info for info in self._infos if not info.is_active and _would_claim(info, name)), None):
+            return f"{said}: {off.title}, which does, is {off.status} ({off.reason})"
+        if elsewhere := [other for other, claims in self._claims.items() if name in claims]:
+            return f"{said} for a {scope}, only for {' and '.join(elsewhere)}"
+        return f"{said}{nearest(name, self.names(scope))}"
+
+    def check_kind(self, kind: str) -> str | None:
+        """What is wrong with an entry of this kind, in words; None when somebody runs it."""
+        if kind in self._kinds:
+            return None
+        off = next((info for info in self._infos if not info.is_active and kind in _declares(info, "kinds")), None)
+        hint = f": {off.title}, which does, is {off.status} ({off.reason})" if off is not None else ""
+        return f"no plugin claims the kind {kind}{hint}"
+
+
+def _adapter(type_: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(type_)
+    except PydanticSchemaGenerationError:
+        return TypeAdapter(type_, config=ConfigDict(arbitrary_types_allowed=True))
+
+
+def _wrong(error: Exception) -> str:
+    """What validation says, without the value: it could be a secret."""
+    if not isinstance(error, ValidationError):
+        return f"its check failed with {type(error).__name__}"
+    spoken = zip(error.errors(include_url=False), scrub(error).errors(include_url=False), strict=True)
+    return "; ".join(_issue(raw if raw["type"] in NAMES_CHOICES else clean) for raw, clean in spoken)
+
+
+def _issue(issue: Any) -> str:
+    path = ".".join(str(step) for step in issue["loc"])
+    return f"{path}: {issue['msg']}" if path else str(issue["msg"])
+
+
+def _would_claim(info: PluginInfo, name: str) -> bool:
+    return any(isinstance(option, Option) and option.name == name for option in _declares(info, "options"))
+
+
+def _declares(info: PluginInfo, attribute: str) -> Sequence[Any]:
+    """What an inactive plugin declares; a built-in one need not be made for that."""
+    plugin = load_dotted(BUILT_IN[info.name]) if info.plugin is None and info.origin == "built-in" else info.plugin
+    given = getattr(plugin, attribute, ())
+    return given if isinstance(given, list | tuple) else ()
