@@ -94,6 +94,12 @@ class Claims:
         scopes = (scope,) if scope is not None else KINDS
         return {name for each in scopes for name in self._claims[each]}
 
+    def is_foreign(self, name: str) -> bool:
+        """Whether no plugin, active or not, claims a server option of this name or one like it."""
+        if name in self._claims[SERVER] or nearest(name, self.names(SERVER)):
+            return False
+        return not any(_would_claim(info, name) for info in self._infos)
+
     def check_options(self, scope: str, options: dict[str, Any], where: str) -> list[str]:
         """Check and validate options of an entry (or of the server) in place; what is wrong, in words.
 

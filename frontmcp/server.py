@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import logging as logs
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from pydantic import Field, TypeAdapter, ValidationError
 
 from frontmcp.asking import MemoryStateStore
+from frontmcp.claims import Claims
+from frontmcp.configuration import Configuration
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.definitions.app import App, ToolDecorator, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
 from frontmcp.loading import PluginLike, PluginSettings, plugin_name
-from frontmcp.logs import LogOptions, configure_logging
+from frontmcp.logs import configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Registry, ToolEntry
-from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
+from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
 from frontmcp.transports.stdio import run_stdio
@@ -33,18 +35,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.applications import Starlette
 
-CORE_SETTINGS: dict[str, Any] = {
-    "instructions": str | None,
-    "http": dict[str, Any],
-    "pagination": Annotated[int, Field(gt=0)] | None,
-    "max_call_depth": Annotated[int, Field(ge=0)],
-    "thread_limit": Annotated[int, Field(gt=0)],
-    "logging": LogOptions,
-    "plugins": list[Any],
-    "plugin_order": list[str],
-    "autoload_plugins": bool,
-}
-"""The settings of the core itself; any other is an option that a plugin claims."""
+logger = logs.getLogger("frontmcp.server")
 
 OPEN_ENVIRONMENTS = frozenset({"development", "test"})
 """Environments that show errors whole; any other masks what is not public."""
@@ -103,8 +94,7 @@ class FrontMcp:
         **options: Any,
     ) -> None:
         self.info = {"version": "0.0.0", **({"name": name} if name is not None else {}), **(info or {})}
-        self._code = Layer(
-            "code",
+        self._configuration = Configuration(
             {
                 "instructions": instructions,
                 "http": dict(http or {}),
@@ -117,17 +107,13 @@ class FrontMcp:
                 "autoload_plugins": autoload_plugins,
                 **{key: value for key, value in options.items() if value is not None},
             },
+            locked,
         )
-        self._locked = tuple(locked)
-        self._more_layers: tuple[Layer, ...] = (environment_layer(os.environ),)
         self.settings: dict[str, Setting] = {}
-        self.instructions = instructions
-        self.http: dict[str, Any] = {}
-        self.pagination = pagination
+        self.core = self._configuration.given
         self.options: dict[str, Any] = {}
         self.default_environment = "development"
         self._environment = environment
-        self._max_call_depth = max_call_depth
         self._given_providers = list(providers)
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
@@ -160,6 +146,16 @@ class FrontMcp:
         return version
 
     @property
+    def instructions(self) -> str | None:
+        """What the model should know of the server."""
+        return self.core.instructions
+
+    @property
+    def pagination(self) -> int | None:
+        """The page size of lists."""
+        return self.core.pagination
+
+    @property
     def environment(self) -> str:
         """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else the default of the road that serves."""
         return self._environment or os.environ.get("FRONTMCP_ENV") or self.default_environment
@@ -179,9 +175,7 @@ class FrontMcp:
         """
         if self._users:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
-        self._code.values["plugins"].append(plugin)
-        if first:
-            self._code.values["plugin_order"].insert(0, plugin_name(plugin))
+        self._configuration.add_plugin(plugin, first=plugin_name(plugin) if first else None)
         self._problems = self._wire = None
 
     def configure(self, *, file: Path | None = None, command_line: Mapping[str, Any] | None = None) -> None:
@@ -191,13 +185,7 @@ class FrontMcp:
         :param command_line: settings by name.
         :raises ConfigurationError: the file can't be read, with the place.
         """
-        layers = [environment_layer(os.environ), Layer("command line", command_line or {})]
-        if file is not None:
-            try:
-                layers.insert(0, file_layer(file))
-            except (OSError, ValueError) as error:
-                raise ConfigurationError(f"settings file {file}: {error}") from error
-        self._more_layers = tuple(layers)
+        self._configuration.configure(file, command_line)
         self._problems = self._wire = None
 
     @property
@@ -300,12 +288,13 @@ class FrontMcp:
 
     def _settle(self) -> list[str]:
         problems = [*self._early_problems, *check_providers(self._given_providers), *self._apply_settings()]
-        self._plugins = PluginManager(self._plugin_settings)
+        core = self.core
+        self._plugins = PluginManager(PluginSettings(core.plugins, core.plugin_order, core.autoload_plugins))
         problems += self._plugins.problems
-        problems += self._plugins.claims.check_options("server", self.options, "server option")
+        problems += self._check_options(self._plugins.claims)
         self._registry = Registry(threads=self.threads, providers=self._providers)
         self._pipeline = Pipeline(
-            self, self._registry, self._plugins, self._providers, max_call_depth=self._max_call_depth
+            self, self._registry, self._plugins, self._providers, max_call_depth=core.max_call_depth
         )
         for app_id, definition in self._definitions:
             self._add_entry(definition, app_id, problems)
@@ -317,29 +306,27 @@ class FrontMcp:
         return problems
 
     def _apply_settings(self) -> list[str]:
-        """Merge the layers of settings and take the core's own; what is wrong, in words."""
-        self.settings, problems = merge((self._code, *self._more_layers), self._locked)
-        values = {name: setting.value for name, setting in self.settings.items()}
-        core: dict[str, Any] = {}
-        for name, type_ in CORE_SETTINGS.items():
-            value = values.pop(name)
-            try:
-                core[name] = TypeAdapter(type_).validate_python(value)
-            except ValidationError as error:
-                core[name] = LogOptions() if type_ is LogOptions else self._code.values[name]
-                problems.append(f"{name} from {self.settings[name].source}: {error.errors()[0]['msg']}")
-        self.instructions = core["instructions"]
-        self.http = core["http"]
-        self.pagination = core["pagination"]
-        self._max_call_depth = core["max_call_depth"]
-        self.threads.limit = core["thread_limit"]
-        self.log_options = core["logging"]
-        self._plugin_settings = PluginSettings(core["plugins"], core["plugin_order"], core["autoload_plugins"])
-        self.options = values
+        """Take the settings of every source; what is wrong with the core's own, in words."""
+        self.settings, self.core, self.options, problems = self._configuration.read()
+        self.threads.limit = self.core.thread_limit
         try:
             self.http_options()
         except ConfigurationError as error:
             problems.extend(error.problems)
+        return problems
+
+    def _check_options(self, claims: Claims) -> list[str]:
+        """Check the settings that plugins claim; a variable of the environment that means nothing here is passed over."""
+        problems = []
+        for name in list(self.options):
+            setting = self.settings[name]
+            if setting.is_environment and claims.is_foreign(name):
+                logger.warning("%s means nothing to this server", setting.source)
+                del self.options[name]
+                continue
+            option = {name: self.options[name]}
+            problems += claims.check_options("server", option, f"setting from {setting.source}")
+            self.options.update(option)
         return problems
 
     def _add_entry(self, definition: Definition, app_id: str, problems: list[str]) -> Any:
@@ -515,7 +502,7 @@ class FrontMcp:
 
         :raises ConfigurationError: one is unknown or has a wrong value, each named.
         """
-        return options_from(self.http, overrides)
+        return options_from(self.core.http, overrides)
 
     def http_app(self, **options: Any) -> Starlette:
         """An ASGI app that serves MCP over streamable HTTP, also mounted in another; production unless told otherwise.
@@ -534,7 +521,7 @@ class FrontMcp:
         :raises ConfigurationError: the server can't start; lists every problem.
         """
         self.check()
-        configure_logging(self.log_options)
+        configure_logging(self.core.logging)
         if transport == "stdio":
             run_stdio(self, **options)
         elif transport == "http":

@@ -43,6 +43,11 @@ class Setting:
     value: Any
     source: str
 
+    @property
+    def is_environment(self) -> bool:
+        """Whether a variable of the environment alone gives it."""
+        return self.source.startswith(PREFIX)
+
 
 def file_layer(path: Path) -> Layer:
     """Settings of ``frontmcp.toml``, or of ``[tool.frontmcp]`` in a ``pyproject.toml``.

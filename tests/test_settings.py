@@ -70,9 +70,25 @@ def test_all_wrong_settings_are_told_at_once_with_their_source(monkeypatch: pyte
         served.check()
     told = "\n".join(refused.value.problems)
     assert "pagination from FRONTMCP_PAGINATION" in told
+    assert 'setting from FRONTMCP_AUDIT_LGO: no plugin claims the option "audit_lgo"' in told
     assert "http option prot" in told
     assert 'option "audit_lgo"; did you mean "audit_log"?' in told
     assert "max_call_depth from code" in told
+
+
+def test_a_variable_that_means_nothing_here_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("FRONTMCP_OTHER_PROGRAMS_VARIABLE", "1")
+    server().check()
+    assert "FRONTMCP_OTHER_PROGRAMS_VARIABLE means nothing" in caplog.text
+
+
+def test_a_variable_for_a_plugin_that_is_off_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_AUDIT_LOG__LEVEL", "1")
+    monkeypatch.setenv("FRONTMCP_PLUGINS", "no:acme.audit")
+    with pytest.raises(ConfigurationError, match=r'plugin "acme.audit".* is disabled'):
+        server().check()
 
 
 def test_locked_settings_stay_in_codes_hands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,9 +53,11 @@ class Served(Protocol):
     """What the wire needs of a server."""
 
     info: dict[str, Any]
-    instructions: str | None
-    pagination: int | None
 
+    @property
+    def instructions(self) -> str | None: ...
+    @property
+    def pagination(self) -> int | None: ...
     @property
     def pipeline(self) -> Pipeline: ...
     @property
