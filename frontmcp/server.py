@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import anyio.lowlevel
 
 from frontmcp.asking import MemoryStateStore
 from frontmcp.claims import Claims
@@ -131,7 +132,7 @@ class FrontMcp:
         self._state_store: StateStore | None = None
         self._listeners: list[Changed] = []
         self._users = 0
-        self._starting = anyio.Lock()
+        self._starting: tuple[Any, anyio.Lock] | None = None
         self._stack: AsyncExitStack | None = None
         self._wire: Wire | None = None
 
@@ -449,7 +450,8 @@ class FrontMcp:
     async def running(self) -> AsyncIterator[None]:
         """The server is started inside: its lifespan and providers, then `server_started`. May be nested."""
         self.check()
-        async with self._starting:
+        starting = self._lock_of_this_loop()
+        async with starting:
             self._users += 1
             if self._users == 1:
                 try:
@@ -461,10 +463,17 @@ class FrontMcp:
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                async with self._starting:
+                async with starting:
                     self._users -= 1
                     if self._users == 0:
                         await self._stop()
+
+    def _lock_of_this_loop(self) -> anyio.Lock:
+        """A lock belongs to one event loop; a server may run in several, one after the other."""
+        token = anyio.lowlevel.current_token()
+        if self._starting is None or self._starting[0] != token:
+            self._starting = (token, anyio.Lock())
+        return self._starting[1]
 
     async def _start(self) -> None:
         async with AsyncExitStack() as stack:
