@@ -66,7 +66,8 @@ def _check_arguments(spec: Spec, owner: Any, mark: Mark, where: str) -> Iterator
     given = arguments(owner, mark)
     for parameter in given:
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            yield f'{where}: hooks take their arguments by position, which "{parameter}" does not; write {_form(spec)}'
+            bare = parameter.replace(annotation=parameter.empty)
+            yield f'{where}: hooks take their arguments by position, which "{bare}" does not; write {_form(spec)}'
         elif parameter.name not in spec.names:
             hint = nearest(parameter.name, spec.names)
             yield f'{where}: the hook {spec.signature} has no argument "{parameter.name}"{hint}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,10 +137,16 @@ class Claims:
 
 
 def _adapter(type_: Any) -> TypeAdapter[Any]:
+    """Validates values of a type; of a class that pydantic does not know, by being its instance."""
     try:
-        return TypeAdapter(type_)
+        adapter = TypeAdapter(type_)
     except PydanticSchemaGenerationError:
-        return TypeAdapter(type_, config=ConfigDict(arbitrary_types_allowed=True))
+        if not inspect.isclass(type_):
+            raise
+        adapter = TypeAdapter(type_, config=ConfigDict(arbitrary_types_allowed=True))
+    if not adapter.pydantic_complete:
+        raise NameError(f"{type_!r} is not defined")
+    return adapter
 
 
 def _wrong(error: Exception) -> str:
@@ -147,7 +154,9 @@ def _wrong(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"its check failed with {type(error).__name__}"
     spoken = zip(error.errors(include_url=False), scrub(error).errors(include_url=False), strict=True)
-    return "; ".join(_issue(raw if raw["type"] in NAMES_CHOICES else clean) for raw, clean in spoken)
+    return "; ".join(
+        _issue(raw if raw["type"] in NAMES_CHOICES else {**clean, "loc": raw["loc"]}) for raw, clean in spoken
+    )
 
 
 def _issue(issue: Any) -> str:

@@ -1,59 +1,60 @@
 """`aliasing`: every spelling that finds a tool beside its exact names (spec/call-tool.md, "Tool … not found").
 
-``desk.get_ticket`` for ``desk:get_ticket``, and ``-`` for ``_`` in the tool's part of a name.
+``desk.get_ticket`` for ``desk:get_ticket``, and ``-`` for ``_`` in the tool's part of a name. An exact name always
+wins; a spelling that fits several tools is the one registered first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from frontmcp import Call, Plugin, ToolEntry, hookimpl
-
-
-def normal(name: str) -> str:
-    return name.replace("-", "_")
 
 
 class Aliasing(Plugin):
     name = "aliasing"
 
     def __init__(self) -> None:
-        self._spellings: dict[str, ToolEntry] = {}
+        self._spellings = Spellings(())
 
     @hookimpl
     def settled(self, server: Any) -> None:
-        """One dict of all spellings; an ambiguous one goes to the tool registered first."""
-        self._spellings = spellings(server.tools())
+        self._spellings = Spellings(server.tools())
 
     @hookimpl
     def resolve_tool(self, name: str, call: Call) -> ToolEntry | None:
-        table = self._spellings
-        if call.scope is not None:
-            table = spellings(list(dict.fromkeys(call.scope.values())))
-        for candidate in (name, *_normalised(name)):
-            if (entry := table.get(candidate)) is not None:
-                return entry
-        return None
+        spellings = self._spellings if call.scope is None else Spellings(call.scope.values())
+        return spellings.find(name)
 
 
-def _normalised(name: str) -> list[str]:
-    """The name with ``-`` read as ``_`` in the tool's part: after an app id, or all of it."""
-    forms = [normal(name)]
-    for separator in ":.":
-        app, found, tool = name.partition(separator)
-        if found:
-            forms.append(f"{app}{separator}{normal(tool)}")
-    return forms
+class Spellings:
+    """Tools by every spelling, in the order they were registered."""
+
+    def __init__(self, tools: Iterable[Any]) -> None:
+        entries = list(dict.fromkeys(tools))
+        self._exact: dict[str, ToolEntry] = {}
+        for exact in ("name", "id", "listed_name"):
+            for entry in entries:
+                self._exact.setdefault(getattr(entry, exact), entry)
+        self._bare: dict[str, tuple[int, ToolEntry]] = {}
+        self._qualified: dict[tuple[str, str], tuple[int, ToolEntry]] = {}
+        for numbered in enumerate(entries):
+            entry = numbered[1]
+            self._bare.setdefault(normal(entry.name), numbered)
+            self._qualified.setdefault((entry.app_id, normal(entry.name)), numbered)
+
+    def find(self, name: str) -> ToolEntry | None:
+        """The tool of a spelling, which is its name, or its app's id, a colon or a dot, and its name."""
+        if name in self._exact:
+            return self._exact[name]
+        found = [self._bare.get(normal(name))]
+        for separator in ":.":
+            app_id, _, tool = name.partition(separator)
+            found.append(self._qualified.get((app_id, normal(tool))))
+        return min((each for each in found if each is not None), default=(0, None))[1]
 
 
-def spellings(entries: list[Any]) -> dict[str, ToolEntry]:
-    found: dict[str, ToolEntry] = {}
-    exact = [(name, entry) for entry in entries for name in (entry.name, entry.id, entry.listed_name)]
-    loose = [
-        (name, entry)
-        for entry in entries
-        for name in (normal(entry.name), f"{entry.app_id}:{normal(entry.name)}", f"{entry.app_id}.{normal(entry.name)}")
-    ]
-    for name, entry in exact + loose:
-        found.setdefault(name, entry)
-    return found
+def normal(name: str) -> str:
+    """The form that all spellings of a tool's own name share."""
+    return name.replace("-", "_")

@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,8 +32,27 @@ class AvailableWhen(BaseModel):
     target: Sequence[str] | None = None
     env: Sequence[str] | None = None
 
+    def holds(self, surface: str | None, process: Mapping[str, str]) -> bool:
+        """Whether it is so here and now.
+
+        :param surface: where the call comes from; None, inside the server, satisfies any but an empty list.
+        :param process: the other fields as they are.
+        """
+        if self.surface is not None and surface not in self.surface and (surface is not None or not self.surface):
+            return False
+        return all(
+            allowed is None or process.get(field) in allowed
+            for field, allowed in self.__dict__.items()
+            if field != "surface"
+        )
+
 
 class Visibility(Plugin):
+    """Answers `entry_visible`, for lists and calls alike.
+
+    :param process: where the process runs, by the fields of `AvailableWhen`; found out by default.
+    """
+
     name = "visibility"
     options = (
         Option("visibility", Literal["public", "hidden", "internal"]),
@@ -41,13 +60,7 @@ class Visibility(Plugin):
     )
 
     def __init__(self, process: Mapping[str, str] | None = None) -> None:
-        self._process = process
-
-    @hookimpl
-    def settled(self, server: Any) -> None:
-        """Where the process runs does not change: read it once."""
-        if self._process is None:
-            self._process = process_facts(os.environ)
+        self._process = dict(process) if process is not None else process_facts(os.environ)
 
     @hookimpl(option="visibility")
     def entry_visible(self, call: Call, entry: ToolEntry) -> bool:
@@ -59,10 +72,7 @@ class Visibility(Plugin):
     @hookimpl(option="available_when", specname="entry_visible")
     def available(self, call: Call, entry: ToolEntry) -> bool:
         when: AvailableWhen = entry.options["available_when"]
-        if when.surface is not None and (not when.surface or call.surface not in (None, *when.surface)):
-            return False
-        facts = {"env": call.server.environment, **(self._process or {})}
-        return all(allowed is None or facts[field] in allowed for field, allowed in when if field != "surface")
+        return when.holds(call.surface, {"env": call.server.environment, **self._process})
 
 
 def process_facts(environ: Mapping[str, str]) -> dict[str, str]:
