@@ -6,12 +6,19 @@ a worker thread, a loop that wants to stop at a good place, a client library wit
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
+
+logger = logging.getLogger("frontmcp.abort")
 
 
 class Aborted(Exception):
@@ -21,12 +28,13 @@ class Aborted(Exception):
 class AbortSignal:
     """Tells whether work should stop. Made by `AbortController`, `timeout` and `any`."""
 
-    __slots__ = ("_callbacks", "_deadline", "_lock", "_reason", "_sources")
+    __slots__ = ("__weakref__", "_callbacks", "_deadline", "_lock", "_reason", "_since", "_sources")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reason: object | None = None
-        self._deadline: float | None = None
+        self._since = math.inf
+        self._deadline = math.inf
         self._callbacks: list[Callable[[], object]] = []
         self._sources: tuple[AbortSignal, ...] = ()
 
@@ -43,14 +51,13 @@ class AbortSignal:
 
     @staticmethod
     def any(*signals: AbortSignal) -> AbortSignal:
-        """A signal that is aborted as soon as one of ``signals`` is, with that one's reason.
+        """A signal that is aborted as soon as one of ``signals`` is, with the reason of the first.
 
-        `unlink` lets go of the sources, so that a long-lived source does not keep it alive.
+        It asks its sources when it is asked. They know of it only while it has callbacks or waiters, so a long-lived
+        source does not keep it alive.
         """
         combined = AbortSignal()
         combined._sources = signals
-        for source in signals:
-            source.add_callback(combined._check)
         return combined
 
     @property
@@ -80,85 +87,103 @@ class AbortSignal:
         """
         if self.aborted:
             return True
+        end = math.inf if timeout is None else time.monotonic() + timeout
         woken = anyio.Event()
-        token = anyio.lowlevel.current_token()
-
-        def wake() -> None:
-            anyio.from_thread.run_sync(woken.set, token=token)
-
-        caller = threading.get_ident()
-
-        def notify() -> None:
-            woken.set() if threading.get_ident() == caller else wake()
-
-        remove = self.add_callback(notify)
+        remove = self.add_callback(_waker(woken))
         try:
-            with anyio.move_on_after(self._seconds_left(timeout)):
-                await woken.wait()
+            # A clock may be a little behind the other.
+            while not self.aborted and (left := min(end, self._earliest_deadline()) - time.monotonic()) > 0:
+                with anyio.move_on_after(None if left == math.inf else left):
+                    await woken.wait()
         finally:
             remove()
         return self.aborted
 
-    def _seconds_left(self, timeout: float | None) -> float | None:
-        deadline = self._earliest_deadline()
-        if deadline is None:
-            return timeout
-        left = max(0.0, deadline - time.monotonic())
-        return left if timeout is None else min(left, timeout)
-
-    def _earliest_deadline(self) -> float | None:
-        own = [] if self._deadline is None else [self._deadline]
-        deadlines = own + [d for s in self._sources if (d := s._earliest_deadline()) is not None]
-        return min(deadlines, default=None)
+    def _earliest_deadline(self) -> float:
+        return min((self._deadline, *(source._earliest_deadline() for source in self._sources)))
 
     def add_callback(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run ``callback`` once, when the signal is aborted; at once when it already is.
 
-        It runs in the thread that aborts (see `timeout` for deadlines).
+        It runs in the thread that aborts (see `timeout` for deadlines). What it raises is logged.
 
         :returns: a function that takes the callback back.
         """
+        if self.aborted or not self._add(callback):
+            _run(callback)
+        return lambda: self._remove(callback)
+
+    def _add(self, callback: Callable[[], object]) -> bool:
         with self._lock:
-            pending = self._reason is None
-            if pending:
+            if self._reason is not None:
+                return False
+            if callback not in self._callbacks:
                 self._callbacks.append(callback)
-        if not pending:
-            callback()
+        self._follow()
+        return True
 
-        def remove() -> None:
-            with self._lock:
-                if callback in self._callbacks:
-                    self._callbacks.remove(callback)
+    def _remove(self, callback: Callable[[], object]) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+        self._follow()
 
-        return remove
+    def _follow(self) -> None:
+        """Be told by the sources as long as there is somebody to tell, and no longer."""
+        for source in self._sources:
+            if self._callbacks:
+                source.add_callback(self._check)
+            else:
+                source._remove(self._check)
 
     def unlink(self) -> None:
         """Stop following the sources of `any`."""
-        for source in self._sources:
-            with source._lock:
-                if self._check in source._callbacks:
-                    source._callbacks.remove(self._check)
-        self._sources = ()
+        sources, self._sources = self._sources, ()
+        for source in sources:
+            source._remove(self._check)
 
     def _check(self) -> bool:
         """Notice an aborted source or a passed deadline."""
-        for source in self._sources:
-            if source.aborted:
-                self._abort(source._reason)
-                return True
-        if self._deadline is not None and time.monotonic() >= self._deadline:
-            self._abort(TimeoutError("The time for this call is over"))
-            return True
+        aborted = [source for source in self._sources if source.aborted]
+        if aborted:
+            first = min(aborted, key=lambda source: source._since)
+            self._abort(first._reason, first._since)
+        elif time.monotonic() >= self._deadline:
+            self._abort(TimeoutError("The time for this call is over"), self._deadline)
         return self._reason is not None
 
-    def _abort(self, reason: object) -> None:
+    def _abort(self, reason: object, since: float) -> None:
         with self._lock:
             if self._reason is not None:
                 return
+            self._since = since
             self._reason = reason
             callbacks, self._callbacks = self._callbacks, []
+        self._follow()
         for callback in callbacks:
-            callback()
+            _run(callback)
+
+
+def _run(callback: Callable[[], object]) -> None:
+    try:
+        callback()
+    except Exception:
+        logger.exception("a callback of an abort signal failed")
+
+
+def _waker(event: anyio.Event) -> Callable[[], None]:
+    """A function that sets an event of this event loop, from any thread."""
+    token, thread = anyio.lowlevel.current_token(), threading.get_ident()
+
+    def wake() -> None:
+        if threading.get_ident() == thread:
+            event.set()
+        else:
+            # The event loop may have ended in the meantime, and whoever waited with it.
+            with suppress(RuntimeError):
+                anyio.from_thread.run_sync(event.set, token=token)
+
+    return wake
 
 
 class AbortController:
@@ -174,4 +199,4 @@ class AbortController:
 
         :param reason: an exception, which `AbortSignal.raise_if_aborted` raises, or any text.
         """
-        self.signal._abort(reason)
+        self.signal._abort("aborted" if reason is None else reason, time.monotonic())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import Any, ClassVar, TypeAlias, get_args, get_origin
+from urllib.parse import quote
 
 from mcp_types import (
     AudioContent,
@@ -20,27 +21,33 @@ from mcp_types import (
     TextResourceContents,
 )
 
+_SUBTYPES = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg"}
+
 
 class _Media:
     """Bytes given as such or as a file, with what they are."""
 
-    family = "application"
+    family: ClassVar[str]
+    default_mime_type: ClassVar[str]
 
     def __init__(
-        self, *, data: bytes | None = None, path: str | Path | None = None, format: str | None = None,
+        self,
+        *,
+        data: bytes | None = None,
+        path: str | Path | None = None,
+        format: str | None = None,
         mime_type: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (data is None) == (path is None):
             raise ValueError(f"{type(self).__name__} takes either data= or path=")
-        self.data = Path(path).read_bytes() if data is None and path is not None else data or b""
+        self.data = Path(path).read_bytes() if path is not None else data or b""
         self.name = Path(path).name if path is not None else None
-        guessed = mimetypes.guess_type(self.name)[0] if self.name is not None else None
-        named = f"{self.family}/{format.lower()}" if format is not None else None
-        self.mime_type = mime_type or named or guessed or self.default_mime_type()
+        named = None if format is None else f"{self.family}/{_SUBTYPES.get(format.lower(), format.lower())}"
+        self.mime_type = mime_type or named or self._guessed(self.name) or self.default_mime_type
 
-    @classmethod
-    def default_mime_type(cls) -> str:
-        return "application/octet-stream"
+    def _guessed(self, name: str | None) -> str | None:
+        guessed = mimetypes.guess_type(name)[0] if name is not None else None
+        return guessed if guessed is not None and guessed.startswith(self.family) else None
 
     def _base64(self) -> str:
         return base64.b64encode(self.data).decode("ascii")
@@ -55,10 +62,7 @@ class Image(_Media):
     """
 
     family = "image"
-
-    @classmethod
-    def default_mime_type(cls) -> str:
-        return "image/png"
+    default_mime_type = "image/png"
 
     def to_content(self) -> ImageContent:
         return ImageContent(data=self._base64(), mime_type=self.mime_type)
@@ -68,10 +72,7 @@ class Audio(_Media):
     """A sound that a tool returns; parameters as those of `Image`, ``"wav"`` by default."""
 
     family = "audio"
-
-    @classmethod
-    def default_mime_type(cls) -> str:
-        return "audio/wav"
+    default_mime_type = "audio/wav"
 
     def to_content(self) -> AudioContent:
         return AudioContent(data=self._base64(), mime_type=self.mime_type)
@@ -85,23 +86,31 @@ class File(_Media):
     :param name: how it is called; else the file's name.
     """
 
+    family = ""
+    default_mime_type = "application/octet-stream"
+
     def __init__(
-        self, *, data: bytes | None = None, path: str | Path | None = None, mime_type: str | None = None,
+        self,
+        *,
+        data: bytes | None = None,
+        path: str | Path | None = None,
+        mime_type: str | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
-        if mime_type is None and name is not None:
-            mime_type = mimetypes.guess_type(name)[0]
-        super().__init__(data=data, path=path, mime_type=mime_type)
+    ) -> None:
+        super().__init__(data=data, path=path, mime_type=mime_type or self._guessed(name))
         self.name = name or self.name or "file"
 
     def to_content(self) -> EmbeddedResource:
-        uri = f"file:///{self.name}"
-        contents: TextResourceContents | BlobResourceContents
+        return EmbeddedResource(resource=self._contents(f"file:///{quote(self.name or '')}"))
+
+    def _contents(self, uri: str) -> TextResourceContents | BlobResourceContents:
         if self.mime_type.startswith("text/"):
-            contents = TextResourceContents(uri=uri, mime_type=self.mime_type, text=self.data.decode("utf-8", "replace"))
-        else:
-            contents = BlobResourceContents(uri=uri, mime_type=self.mime_type, blob=self._base64())
-        return EmbeddedResource(resource=contents)
+            try:
+                return TextResourceContents(uri=uri, mime_type=self.mime_type, text=self.data.decode())
+            except UnicodeDecodeError:
+                # Text in an encoding of its own.
+                pass
+        return BlobResourceContents(uri=uri, mime_type=self.mime_type, blob=self._base64())
 
 
 Content: TypeAlias = Image | Audio | File | ContentBlock
@@ -116,22 +125,19 @@ def is_content(value: Any) -> bool:
     return isinstance(value, (*BLOCK_TYPES, *MEDIA_TYPES))
 
 
-def to_blocks(value: Any) -> list[ContentBlock] | None:
+def to_blocks(value: Any, text_of: Callable[[Any], str]) -> list[ContentBlock] | None:
     """The content blocks of content or of a list that holds some; None for data.
 
-    Strings beside content in a list become text.
+    :param text_of: the text that stands for what is no content beside content.
     """
     if is_content(value):
         return [_to_block(value)]
     if isinstance(value, list | tuple) and any(map(is_content, value)):
-        if all(is_content(item) or isinstance(item, str) for item in value):
-            return [_to_block(item) for item in value]
+        return [_to_block(item) if is_content(item) else TextContent(text=text_of(item)) for item in value]
     return None
 
 
 def _to_block(item: Any) -> ContentBlock:
-    if isinstance(item, str):
-        return TextContent(text=item)
     block: ContentBlock = item.to_content() if isinstance(item, MEDIA_TYPES) else item
     return block
 

@@ -31,9 +31,7 @@ class FrontMcpError(Exception):
     public: bool = False
     masked_text: ClassVar[str] = "Internal FrontMCP error. Please contact support with error ID: {error_id}"
 
-    def __init__(
-        self, message: str = "", code: str | None = None, *, data: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str = "", code: str | None = None, *, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         if code is not None:
             self.code = code
@@ -272,13 +270,16 @@ class NotAnException(Exception):
     """Stands for something a tool raised that is no `Exception`, such as `SystemExit`."""
 
     def __init__(self, raised: BaseException) -> None:
-        detail = str(raised)
-        super().__init__(type(raised).__name__ + (f": {detail}" if detail else ""))
+        name, detail = type(raised).__name__, describe(raised)
+        super().__init__(name if detail == name else f"{name}: {detail}")
 
 
 def describe(error: BaseException) -> str:
-    """The error's message; its class's name when it has none."""
-    return str(error) or type(error).__name__
+    """The error's message; its class's name when it has none, or can't say it."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
 
 
 def shorten(text: str, limit: int = 128) -> str:
@@ -295,9 +296,7 @@ def unwrap_group(error: BaseException) -> BaseException:
     return error
 
 
-def to_result(
-    error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None
-) -> CallToolResult:
+def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> CallToolResult:
     """The one table from an error to what the client of a tool sees; logs what it masks.
 
     :param error: as it left the outermost call.
@@ -312,10 +311,15 @@ def to_result(
         "timestamp": datetime.now(UTC).isoformat(),
     }
     if not production:
-        meta["stack"] = "".join(traceback.format_exception(error))
-    text = public_text(error, error_id, production=production)
+        meta["stack"] = sendable("".join(traceback.format_exception(error)))
+    text = sendable(public_text(error, error_id, production=production))
     log_error(error, error_id, fields)
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
+
+
+def sendable(text: str) -> str:
+    """``text`` with what UTF-8 can't carry, such as half of a surrogate pair, escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str:
@@ -331,4 +335,4 @@ def log_error(error: FrontMcpError, error_id: str, fields: Mapping[str, str] | N
     if error.public:
         logger.info("%s %s", error_id, error.code, extra=extra)
     else:
-        logger.error("%s %s: %s", error_id, error.code, error, exc_info=error, extra=extra)
+        logger.error("%s %s: %s", error_id, error.code, describe(error), exc_info=error, extra=extra)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from frontmcp.call import Call
@@ -13,11 +15,12 @@ from frontmcp.providers import Providers
 from frontmcp.threads import Threads
 
 Invoke: TypeAlias = Callable[[Call], Awaitable[Any]]
+Arguments: TypeAlias = dict[str, Any]
+Start: TypeAlias = Callable[[Call, Arguments], Any]
 
 
 def make_invoke(
     body: Body,
-    context_class: type[Context],
     *,
     model_parameter: str | None,
     sync: Literal["thread", "inline"],
@@ -26,29 +29,24 @@ def make_invoke(
 ) -> Invoke:
     """The function that starts the body for a call, with its input, its context and what is injected.
 
-    :param context_class: the context of a function's body.
     :param model_parameter: the parameter that takes the whole input.
     :param sync: where a ``def`` body runs.
     """
-    start = _starter(body, context_class)
-    if model_parameter is not None:
-        start = _with_model(start, model_parameter)
+    start = _starter(body)
     if not body.is_async:
         start = _in_thread(start, threads) if sync == "thread" else _inline(start)
+    arguments_of = attrgetter("input") if model_parameter is None else _input_as(model_parameter)
     if body.injected:
-        return _injecting(start, body, providers)
-    return lambda call: start(call, call.input) if model_parameter is None else start(call, {})
+        return _injecting(start, arguments_of, body, providers)
+    return lambda call: start(call, arguments_of(call))
 
 
-Start: TypeAlias = Callable[[Call, dict[str, Any]], Any]
-
-
-def _starter(body: Body, context_class: type[Context]) -> Start:
-    function, parameter = body.function, body.context_parameter
+def _starter(body: Body) -> Start:
+    function, parameter, context_type = body.function, body.context_parameter, body.context_type
     if body.context_class is not None:
         return lambda call, arguments: context_of(call, body.context_class).execute(**arguments)
     if parameter is not None:
-        return lambda call, arguments: function(**arguments, **{parameter: context_of(call, context_class)})
+        return lambda call, arguments: function(**arguments, **{parameter: context_of(call, context_type)})
     return lambda call, arguments: function(**arguments)
 
 
@@ -60,8 +58,8 @@ def context_of(call: Call, context_class: type[Context] | None) -> Any:
     return call.context
 
 
-def _with_model(start: Start, parameter: str) -> Start:
-    return lambda call, arguments: start(call, {**arguments, parameter: call.input})
+def _input_as(parameter: str) -> Callable[[Call], Arguments]:
+    return lambda call: {parameter: call.input}
 
 
 def _in_thread(start: Start, threads: Threads) -> Start:
@@ -69,15 +67,16 @@ def _in_thread(start: Start, threads: Threads) -> Start:
 
 
 def _inline(start: Start) -> Start:
-    async def run(call: Call, arguments: dict[str, Any]) -> Any:
-        return start(call, arguments)
+    async def run(call: Call, arguments: Arguments) -> Any:
+        result = start(call, arguments)
+        return await result if inspect.isawaitable(result) else result
 
     return run
 
 
-def _injecting(start: Start, body: Body, providers: Providers) -> Invoke:
+def _injecting(start: Start, arguments_of: Callable[[Call], Arguments], body: Body, providers: Providers) -> Invoke:
     async def run(call: Call) -> Any:
-        arguments = {} if not isinstance(call.input, dict) else dict(call.input)
+        arguments = dict(arguments_of(call))
         for name, type_ in body.injected.items():
             arguments[name] = await providers.inject(call, type_)
         return await start(call, arguments)

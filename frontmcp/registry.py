@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, ContentBlock, TextContent
 from mcp_types import Tool as WireTool
 
 from frontmcp.call import Kind
 from frontmcp.content import annotates_content, to_blocks
 from frontmcp.definitions.base import Definition
 from frontmcp.definitions.tool import Tool
-from frontmcp.errors import ConfigurationError, InvalidInputError, InvalidOutputError
+from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.invoke import Invoke, make_invoke
 from frontmcp.providers import Providers
-from frontmcp.schema import json_text, jsonable
+from frontmcp.schema import MISMATCH, json_text, jsonable
 from frontmcp.threads import Threads
 
 
@@ -56,65 +56,61 @@ class ToolEntry(Entry):
     def __init__(self, definition: Tool, app_id: str, *, threads: Threads, providers: Providers) -> None:
         super().__init__(definition, app_id)
         definition.build()
+        body = definition.body
+        for name, type_ in body.injected.items():
+            providers.ask(type_, f"{definition.place}: parameter {name!r}")
         self.input = definition.input
         self.output = definition.output
-        self._validate = self.input.validate
-        self._returns_content = annotates_content(definition.body.returns)
+        self.validate: Callable[[Any], Any] = self.input.validate
         self.invoke: Invoke = make_invoke(
-            definition.body,
-            definition.context_class,
+            body,
             model_parameter=definition.model_parameter,
             sync=definition.sync,
             threads=threads,
             providers=providers,
         )
+        self._returns_content = annotates_content(body.returns)
         self._wire: dict[tuple[str, bool], WireTool] = {}
-
-    def validate(self, arguments: Mapping[str, Any]) -> Any:
-        """Typed input from arguments.
-
-        :raises InvalidInputError: they do not fit, each issue with its path.
-        """
-        if not isinstance(arguments, Mapping):
-            raise InvalidInputError(
-                validation_errors=[{"path": [], "message": "Input should be an object", "type": "dict_type"}]
-            )
-        return self._validate(arguments)
 
     def format(self, value: Any) -> CallToolResult:
         """The result for a raw value (api.md, "Result of a value").
 
         :raises InvalidOutputError: it does not match the output schema, or is no JSON.
         """
-        output = self.output
-        if output is None:
-            if isinstance(value, CallToolResult):
-                return value
-            if value is None or (self._returns_content and value == []):
-                return CallToolResult(content=[])
-            if (blocks := to_blocks(value)) is not None:
-                return CallToolResult(content=blocks)
-            data = jsonable(value._asdict() if _is_named_tuple(value) else value)
-            return _data_result(data, structured=isinstance(data, dict), wrapped=False)
         if isinstance(value, CallToolResult):
             self.check(value)
             return value
-        data = output.check(value._asdict() if _is_named_tuple(value) else value)
-        return _data_result(data, structured=True, wrapped=output.wraps_null)
+        output = self.output
+        if output is None:
+            return self._plain_result(value)
+        data = output.check(value)
+        return CallToolResult(content=_text(data), structured_content={"result": data} if output.wraps_null else data)
+
+    def _plain_result(self, value: Any) -> CallToolResult:
+        """The result of a tool that does not say what it returns."""
+        if (blocks := to_blocks(value, _text_of)) is not None:
+            return CallToolResult(content=blocks)
+        if self._returns_content and isinstance(value, list | tuple) and not value:
+            return CallToolResult(content=[])
+        data = jsonable(value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else value)
+        return CallToolResult(content=_text(data), structured_content=data if isinstance(data, dict) else None)
 
     def check(self, result: CallToolResult) -> None:
         """Check a result that was not made by `format`; an error result has nothing to match.
 
-        :raises InvalidOutputError: its structured content does not match the output schema.
+        :raises InvalidOutputError: its structured content is no JSON, or does not match the output schema.
         """
-        if self.output is None or result.is_error:
+        if result.is_error:
             return
-        data = result.structured_content
-        if self.output.wraps_null:
+        data, output = result.structured_content, self.output
+        if output is not None and output.wraps_null:
             if not isinstance(data, dict) or set(data) != {"result"}:
-                raise InvalidOutputError("output does not match outputSchema", "result")
+                raise InvalidOutputError(MISMATCH, "result")
             data = data["result"]
-        json_text(self.output.check(data))
+        data = jsonable(data)
+        json_text(data)
+        if output is not None:
+            output.verify(data)
 
     def wire(self, *, name: str, modern: bool) -> WireTool:
         """As listed, to clients of 2026-07-28 on or to older ones, whose results are objects."""
@@ -143,16 +139,16 @@ def _listed_meta(definition: Definition) -> dict[str, Any] | None:
     return meta or None
 
 
-def _is_named_tuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_asdict")
+def _text(data: Any) -> list[ContentBlock]:
+    """The text that stands for JSON data: a string as it is, nothing for null."""
+    if data is None:
+        return []
+    return [TextContent(text=data if isinstance(data, str) else json_text(data))]
 
 
-def _data_result(data: Any, *, structured: bool, wrapped: bool) -> CallToolResult:
-    """The result for JSON data: its text, and itself as structured content."""
-    content = [] if data is None else [TextContent(text=data if isinstance(data, str) else json_text(data))]
-    if not structured:
-        return CallToolResult(content=content)
-    return CallToolResult(content=content, structured_content={"result": data} if wrapped else data)
+def _text_of(value: Any) -> str:
+    data = jsonable(value)
+    return data if isinstance(data, str) else json_text(data)
 
 
 class Registry:
@@ -212,15 +208,17 @@ class Registry:
         for entry in self.tools:
             owners.setdefault(entry.name, []).append(entry)
         self._ambiguous = frozenset(name for name, entries in owners.items() if len(entries) > 1)
-        for spelling in (lambda e: e.name, lambda e: e.id, lambda e: e.listed_name if e.name in self._ambiguous else e.id):
-            for entry in self.tools:
-                self._names.setdefault(spelling(entry), entry)
+        for entry in self.tools:
+            self._names.setdefault(entry.name, entry)
+        for entry in self.tools:
+            self._names.setdefault(entry.id, entry)
+            self._names.setdefault(self._listed_name(entry), entry)
         return list(self._listed_twice())
 
     def _listed_twice(self) -> Iterator[str]:
         listed: dict[str, ToolEntry] = {}
         for entry in self.tools:
-            name = self._listed_name(entry, self._ambiguous)
+            name = self._listed_name(entry)
             other = listed.setdefault(name, entry)
             if other is not entry:
                 yield (
@@ -228,20 +226,17 @@ class Registry:
                     f"{entry.id} ({entry.definition.source}); rename one"
                 )
 
-    def _listed_name(self, entry: ToolEntry, ambiguous: frozenset[str] | set[str]) -> str:
-        return entry.listed_name if entry.name in ambiguous else entry.name
+    def _listed_name(self, entry: ToolEntry) -> str:
+        return entry.listed_name if entry.name in self._ambiguous else entry.name
 
     def find(self, name: str) -> ToolEntry | None:
         """The tool of an exact name: its own (the first registered of several), its canonical or its listed one."""
         return self._names.get(name)
 
     def listed(self, entries: Iterable[ToolEntry]) -> list[tuple[str, ToolEntry]]:
-        """Entries that a caller may see, with the names they are listed under, sorted by name."""
-        seen = list(entries)
-        ambiguous: set[str] = set()
-        if self._ambiguous:
-            names = [entry.name for entry in seen]
-            ambiguous = {name for name in self._ambiguous if names.count(name) > 1}
-        pairs = [(self._listed_name(entry, ambiguous), entry) for entry in seen]
-        return sorted(pairs, key=lambda pair: pair[0])
+        """Entries that a caller may see, with the names they are listed under, sorted by name.
 
+        A name that several apps use is listed qualified, even where the caller sees one of them only: by the bare
+        name the first registered is called, whoever calls.
+        """
+        return sorted(((self._listed_name(entry), entry) for entry in entries), key=lambda pair: pair[0])

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import math
 import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import anyio.from_thread
-import anyio.lowlevel
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 from frontmcp.errors import ServerBusyError
-
-
-class _Slots:
-    """The thread slots of one depth in one event loop."""
-
-    def __init__(self, total: int) -> None:
-        self.limiter = anyio.CapacityLimiter(total)
-        self.orphans = 0
 
 
 class Threads:
@@ -34,17 +29,18 @@ class Threads:
 
     def __init__(self, limit: int = 40) -> None:
         self.limit = limit
-        self._slots: dict[tuple[Any, int], _Slots] = {}
+        # Per event loop: what waits in one can't be woken from another.
+        self._slots: RunVar[dict[int, _Slots]] = RunVar("frontmcp.threads")
 
     @property
     def orphans(self) -> int:
-        """How many threads run on though nobody waits for them."""
-        return sum(slots.orphans for slots in self._slots.values())
+        """How many threads of this event loop run on though nobody waits for them."""
+        return sum(slots.orphans for slots in self._slots.get({}).values())
 
     @property
     def exhausted(self) -> bool:
         """Whether, at some depth, every slot is held by an orphan."""
-        return any(slots.orphans >= self.limit for slots in self._slots.values())
+        return any(slots.exhausted for slots in self._slots.get({}).values())
 
     async def run(self, depth: int, function: Callable[[], Any]) -> Any:
         """The result of ``function``, run in a thread.
@@ -53,29 +49,100 @@ class Threads:
         :raises ServerBusyError: every slot of the depth is held by an orphan.
         """
         slots = self._slots_of(depth)
-        if slots.orphans >= self.limit:
-            raise ServerBusyError
+        await slots.take()
         loan = _Loan(slots)
-        await slots.limiter.acquire_on_behalf_of(loan)
         try:
             result = await anyio.to_thread.run_sync(
-                loan.work, function, abandon_on_cancel=True, limiter=_unlimited()
+                loan.work, function, abandon_on_cancel=True, limiter=slots.unlimited
             )
         finally:
             loan.leave()
         return await result if inspect.isawaitable(result) else result
 
     def _slots_of(self, depth: int) -> _Slots:
-        key = (anyio.lowlevel.current_token(), depth)
-        slots = self._slots.get(key)
+        by_depth = self._slots.get(None)
+        if by_depth is None:
+            self._slots.set(by_depth := {})
+        slots = by_depth.get(depth)
         if slots is None:
-            slots = self._slots[key] = _Slots(self.limit)
+            slots = by_depth[depth] = _Slots(self.limit)
         return slots
 
 
-def _unlimited() -> anyio.CapacityLimiter:
-    """anyio gives its own slot back when a thread is abandoned, so ours are counted apart from it."""
-    return anyio.CapacityLimiter(1)
+class _Slots:
+    """The thread slots of one depth in one event loop."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.free = limit
+        self.orphans = 0
+        self._waiting: deque[anyio.Event] = deque()
+        self._lock = threading.Lock()
+        # anyio would give its own slot back when a thread is abandoned.
+        self.unlimited = anyio.CapacityLimiter(math.inf)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.orphans >= self.limit
+
+    async def take(self) -> None:
+        """Take a slot; wait for one while somebody's result may free it.
+
+        :raises ServerBusyError: only orphans hold the slots.
+        """
+        while (woken := self._take_or_queue()) is not None:
+            try:
+                await woken.wait()
+            except BaseException:
+                self._leave_queue(woken)
+                raise
+
+    def _take_or_queue(self) -> anyio.Event | None:
+        with self._lock:
+            if self.free:
+                self.free -= 1
+                return None
+            if self.exhausted:
+                raise ServerBusyError
+            self._waiting.append(woken := anyio.Event())
+            return woken
+
+    def _leave_queue(self, woken: anyio.Event) -> None:
+        with self._lock:
+            if woken in self._waiting:
+                self._waiting.remove(woken)
+                return
+        # It was woken for a slot that somebody else can have now.
+        self._wake(1)
+
+    def give(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self.free += 1
+        self._wake(1)
+
+    def orphan(self) -> None:
+        """The holder of a slot is no longer waited for."""
+        with self._lock:
+            self.orphans += 1
+        if self.exhausted:
+            self._wake(len(self._waiting))
+
+    def _wake(self, count: int) -> None:
+        with self._lock:
+            woken = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+        for each in woken:
+            each.set()
+
+    def give_from_orphan(self) -> None:
+        """Give a slot back in the thread of an orphan that has ended."""
+        with self._lock:
+            self.orphans -= 1
+            self.free += 1
+            woken = self._waiting.popleft() if self._waiting else None
+        if woken is not None:
+            # The event loop may have ended in the meantime, and whoever waited with it.
+            with suppress(RuntimeError):
+                anyio.from_thread.run_sync(woken.set)
 
 
 class _Loan:
@@ -84,38 +151,30 @@ class _Loan:
     def __init__(self, slots: _Slots) -> None:
         self._slots = slots
         self._lock = threading.Lock()
-        self._started = False
-        self._ended = False
+        self._running = False
         self._left = False
 
     def work(self, function: Callable[[], Any]) -> Any:
-        self._started = True
+        """In the thread: run the function, unless its caller has left before it began."""
+        with self._lock:
+            if self._left:
+                return None
+            self._running = True
         try:
             return function()
         finally:
             with self._lock:
-                self._ended = True
+                self._running = False
                 orphaned = self._left
             if orphaned:
-                self._return_from_thread()
+                self._slots.give_from_orphan()
 
     def leave(self) -> None:
-        """The caller waits no longer: the function has ended, or the caller was cancelled."""
+        """In the event loop: the function has ended, or its caller was cancelled."""
         with self._lock:
             self._left = True
-            orphaned = self._started and not self._ended
+            orphaned = self._running
         if orphaned:
-            self._slots.orphans += 1
+            self._slots.orphan()
         else:
-            self._slots.limiter.release_on_behalf_of(self)
-
-    def _return_from_thread(self) -> None:
-        try:
-            anyio.from_thread.run_sync(self._return)
-        except RuntimeError:
-            # The event loop has ended before the thread, and the slots with it.
-            pass
-
-    def _return(self) -> None:
-        self._slots.orphans -= 1
-        self._slots.limiter.release_on_behalf_of(self)
+            self._slots.give()

@@ -32,10 +32,8 @@ MAX_FILE = 400
 MAX_FUNCTION = 60
 MAX_FUNCTION_P95 = 35
 LONG_FILES = {
-    "frontmcp/asking.py",
     "frontmcp/call.py",
     "frontmcp/pipeline.py",
-    "frontmcp/schema.py",
     "frontmcp/server.py",
     "frontmcp/transports/wire.py",
 }

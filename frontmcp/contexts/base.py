@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import anyio
 import anyio.from_thread
 
 from frontmcp.abort import AbortSignal
@@ -195,12 +196,21 @@ class Context:
 
 
 def _from_thread(function: Callable[[], Awaitable[T]]) -> T:
+    if _in_event_loop():
+        raise RuntimeError(
+            "The *_sync methods are for sync bodies in a worker thread: in an async body await the other form, "
+            'and where it says sync="inline" write an async body'
+        )
+
     async def run() -> T:
         return await function()
 
+    return anyio.from_thread.run(run)
+
+
+def _in_event_loop() -> bool:
     try:
-        return anyio.from_thread.run(run)
-    except RuntimeError as error:
-        if "worker thread" not in str(error):
-            raise
-        raise RuntimeError("The *_sync methods are for sync bodies; in an async one, await the other form") from error
+        anyio.get_current_task()
+    except anyio.NoEventLoopError:
+        return False
+    return True

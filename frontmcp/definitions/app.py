@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar, overload
 
-from frontmcp.definitions.base import Definition, snake_case
+from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
 from frontmcp.definitions.tool import Tool
 from frontmcp.errors import ConfigurationError
 
@@ -27,11 +27,13 @@ class ToolDecorator:
     @overload
     def __call__(self, target: F, /) -> F: ...
     @overload
-    def __call__(self, **keywords: Any) -> Callable[[F], F]: ...
+    def __call__(self, /, **keywords: Any) -> Callable[[F], F]: ...
     def __call__(self, target: F | None = None, /, **keywords: Any) -> F | Callable[[F], F]:
         def define(function: F) -> F:
             definition: Tool = Tool(**keywords)
-            definition(function)
+            definition.bind(function, caller_namespace())
+            if not inspect.ismethod(function):
+                definition.attach(function)
             self._register(definition)
             return function
 
@@ -51,7 +53,12 @@ class App:
     noun: ClassVar[str] = "App"
 
     def __init__(
-        self, *, id: str | None = None, name: str | None = None, description: str | None = None, tools: Iterable[Any] = ()
+        self,
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        tools: Iterable[Any] = (),
     ) -> None:
         self._id = id if id is not None or name is None else slug(name)
         self._name = name
@@ -118,11 +125,17 @@ def as_definition(target: Any) -> Definition:
         if target.target is None:
             raise ConfigurationError("tools=: a Tool(…) that decorates nothing; put it above a class or function")
         return target
-    if "__frontmcp__" in getattr(target, "__dict__", {}):
+    if definitions_of(target):
         return Tool.of(target)
-    if inspect.isroutine(target) or (callable(target) and not inspect.isclass(target)):
-        return Tool.from_callable(target)
-    raise ConfigurationError(f"tools=: {target!r} is not a tool: decorate it with @Tool")
+    if not callable(target):
+        raise ConfigurationError(f"tools=: {target!r} is not a tool")
+    if inspect.isclass(target):
+        raise ConfigurationError(f"tools=: class {place_of(target)} is not a tool: decorate it with @Tool")
+    if inspect.ismethod(target) and definitions_of(target.__func__):
+        raise ConfigurationError(
+            f"tools=: {place_of(target)} was decorated before it was bound: leave @Tool off, and list the bound method"
+        )
+    return Tool.from_callable(target)
 
 
 def check_app_id(id: str) -> None:

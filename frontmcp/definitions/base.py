@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from mcp_types import Icon
@@ -45,7 +46,7 @@ class Definition:
         icons: Sequence[Icon] = (),
         meta: Mapping[str, Any] | None = None,
         tags: Sequence[str] = (),
-        options: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self.given_name = name
         self.title = title
@@ -53,7 +54,7 @@ class Definition:
         self.icons = list(icons)
         self.meta = dict(meta or {})
         self.tags = tuple(tags)
-        self.options = {key: value for key, value in (options or {}).items() if value is not None}
+        self.options = {key: value for key, value in options.items() if value is not None}
         self.target: Any = None
         self.namespace: Mapping[str, Any] | None = None
         if name is not None:
@@ -67,32 +68,36 @@ class Definition:
         """
         found = definitions_of(target).get(cls.kind)
         if not isinstance(found, cls):
-            raise ConfigurationError(f"{_called(target)} is not decorated with @{cls.noun}")
+            raise ConfigurationError(f"{place_of(target)} is not decorated with @{cls.noun}")
         return found
 
     @property
     def name(self) -> str:
         if self.given_name is not None:
             return self.given_name
-        return self._default_name()
-
-    def _default_name(self) -> str:
-        own: str = getattr(self.target, "__name__", "")
-        if not inspect.isclass(self.target):
-            return own
-        stripped = own.removesuffix(self.noun)
-        return snake_case(stripped or own)
+        written = _beneath_partials(self.target)
+        if inspect.isroutine(written):
+            return written.__name__
+        own = (written if inspect.isclass(written) else type(written)).__name__
+        return snake_case(own.removesuffix(self.noun) or own)
 
     @property
     def description(self) -> str | None:
         if self.given_description is not None:
             return self.given_description
-        return inspect.cleandoc(self.target.__doc__) if self.target is not None and self.target.__doc__ else None
+        written = _beneath_partials(self.target)
+        text = None if written is None else written.__doc__ or getattr(as_execute(written), "__doc__", None)
+        return inspect.cleandoc(text) if text else None
 
     @property
     def source(self) -> str:
         """Where the decorated thing stands, for messages."""
-        return _called(self.target)
+        return place_of(self.target)
+
+    @property
+    def place(self) -> str:
+        """The definition in messages: noun, name and where it stands."""
+        return f'{self.noun} "{self.name}" ({self.source})'
 
     def bind(self, target: Any, namespace: Mapping[str, Any] | None) -> None:
         """Take the class or function that is served.
@@ -104,18 +109,27 @@ class Definition:
             raise ConfigurationError(f"this {self.noun} already decorates {self.source}: make another")
         if inspect.isclass(target) and not issubclass(target, self.context_class):
             raise ConfigurationError(
-                f"class {target.__name__} decorated with @{self.noun} must derive from {self.context_class.__name__}"
+                f"class {place_of(target)} decorated with @{self.noun} must derive from {self.context_class.__name__}"
             )
         if not callable(target):
-            raise ConfigurationError(f"@{self.noun} decorates a class or a function, not {target!r}")
+            hint = f"; did you mean {self.noun}(name={target!r})?" if isinstance(target, str) else ""
+            raise ConfigurationError(f"@{self.noun} decorates a class or a function, not {target!r}{hint}")
         self.target = target
         self.namespace = namespace
         self._check_name(self.name)
 
     def attach(self, target: Any) -> None:
-        """Let `of` find this definition on ``target``."""
+        """Let `of` find this definition on ``target``.
+
+        :raises ConfigurationError: nothing can be noted on it, as on a bound method.
+        """
         if _ATTRIBUTE not in getattr(target, "__dict__", {}):
-            setattr(target, _ATTRIBUTE, {})
+            try:
+                setattr(target, _ATTRIBUTE, {})
+            except AttributeError:
+                raise ConfigurationError(
+                    f"{place_of(target)} can't be decorated: list it as it is, or write a function that calls it"
+                ) from None
         target.__dict__[_ATTRIBUTE][self.kind] = self
 
     def _check_name(self, name: str) -> None:
@@ -128,26 +142,38 @@ class Definition:
 
 def definitions_of(target: Any) -> dict[str, Definition]:
     """The definitions on a class or function itself, by kind."""
+    if inspect.ismethod(target):
+        # A method shows the attributes of its function, whose definition knows nothing of the instance.
+        return {}
     found: dict[str, Definition] = getattr(target, "__dict__", {}).get(_ATTRIBUTE, {})
     return found
 
 
-def caller_namespace(depth: int = 2) -> Mapping[str, Any] | None:
-    """The local names where a decorator stands, for annotations that name a local class."""
-    frame = sys._getframe(depth)
+def caller_namespace() -> Mapping[str, Any] | None:
+    """The local names where a decorator stands, for annotations that name a local class; None in a module."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "frontmcp":
+        frame = frame.f_back
     return None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
 
-def _called(target: Any) -> str:
-    name = getattr(target, "__qualname__", None)
+def _beneath_partials(target: Any) -> Any:
+    while isinstance(target, functools.partial):
+        target = target.func
+    return target
+
+
+def place_of(target: Any) -> str:
+    """What something is called and where it is written, for messages."""
+    written = _beneath_partials(target)
+    name = getattr(written, "__qualname__", None)
     if name is None:
-        return repr(target)
-    code = getattr(inspect.unwrap(target) if callable(target) else target, "__code__", None)
+        return f"an instance of {place_of(type(written))}"
+    code = getattr(inspect.unwrap(getattr(written, "execute", written)), "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-    return f"{target.__module__}.{name}{where}"
+    return f"{written.__module__}.{name}{where}"
 
 
-def as_execute(target: Any) -> Callable[..., Any]:
+def as_execute(target: Any) -> Any:
     """The function that runs: ``execute`` of a class, else the target itself."""
-    function: Callable[..., Any] = target.execute if inspect.isclass(target) else target
-    return function
+    return getattr(target, "execute", None) if inspect.isclass(target) else target

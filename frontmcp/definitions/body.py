@@ -7,14 +7,13 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, TypeAlias, get_args, get_origin
 
 from frontmcp.contexts.base import Context
 from frontmcp.errors import ConfigurationError
 from frontmcp.providers import Inject
-from frontmcp.schema import parameters
 
-Parameters = dict[str, inspect.Parameter]
+Parameters: TypeAlias = dict[str, inspect.Parameter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +22,10 @@ class Body:
 
     :ivar context_class: for a class: the class itself; a new instance runs each call.
     :ivar context_parameter: for a function: the parameter that takes the context.
+    :ivar context_type: the class of what it takes.
     :ivar injected: parameters that providers fill, with their types.
     :ivar fields: the parameters that are input.
-    :ivar takes_any: it has ``**kwargs``.
+    :ivar others: the annotation of ``**kwargs``; None without it.
     :ivar returns: the return annotation.
     """
 
@@ -33,16 +33,26 @@ class Body:
     is_async: bool
     context_class: type[Context] | None
     context_parameter: str | None
-    injected: Mapping[str, type]
+    context_type: type[Context] | None
+    injected: Mapping[str, Any]
     fields: Mapping[str, inspect.Parameter]
-    takes_any: bool
+    others: Any
     returns: Any
+
+    @property
+    def takes_any(self) -> bool:
+        return self.others is not None
+
+    @property
+    def required(self) -> set[str]:
+        """The input parameters without a default."""
+        return {name for name, parameter in self.fields.items() if parameter.default is parameter.empty}
 
     def field_shape(self) -> dict[str, Any]:
         """The input parameters as a shape: ``{name: (type, default)}``."""
-        empty = inspect.Parameter.empty
+        required = self.required
         return {
-            name: (parameter.annotation, ... if parameter.default is empty else parameter.default)
+            name: (parameter.annotation, ... if name in required else parameter.default)
             for name, parameter in self.fields.items()
         }
 
@@ -51,55 +61,117 @@ class Body:
         return next((name for name, parameter in self.fields.items() if parameter.annotation is type_), None)
 
 
-def read_body(target: Any, namespace: Mapping[str, Any] | None, noun: str) -> Body:
+def read_body(target: Any, namespace: Mapping[str, Any] | None, context_class: type[Context]) -> Body:
     """Read the body of a decorated class or function.
 
-    :raises ConfigurationError: it has a parameter that can't be served.
-    :raises NameError: an annotation names something that does not exist yet.
+    :param namespace: local names that annotations may use.
+    :param context_class: the noun's context.
+    :raises ConfigurationError: it can't be run, or has a parameter that can't be served.
+    :raises NameError: an annotation names something that does not exist (yet).
     """
     is_class = inspect.isclass(target)
-    if is_class and not callable(getattr(target, "execute", None)):
-        raise ConfigurationError(f"class {target.__name__} has no execute method")
-    function = target.execute if is_class else target
-    found = parameters(_unwrapped(function), namespace)
-    returns = found.pop("return").annotation
-    if is_class and isinstance(inspect.getattr_static(target, "execute", None), staticmethod | classmethod):
-        raise ConfigurationError(f"{target.__name__}.execute must be a plain method")
-    context = None if is_class else _context_parameter(found)
+    function = _execute_of(target) if is_class else target
+    found, returns = _signature(function, namespace)
+    _refuse_generators(function)
+    context, context_type = None, None
+    if is_class:
+        _drop_self(found)
+    else:
+        context, context_type = _context_parameter(found, context_class)
     injected = {name: type_ for name, each in found.items() if (type_ := injected_type(each.annotation)) is not None}
+    extra = [parameter.annotation for parameter in found.values() if parameter.kind is parameter.VAR_KEYWORD]
     return Body(
-        function=target if not is_class else function,
+        function=function,
         is_async=_is_async(function),
         context_class=target if is_class else None,
         context_parameter=context,
+        context_type=context_type,
         injected=injected,
-        fields=_fields(found, {context, *injected}, noun, target),
-        takes_any=any(each.kind is each.VAR_KEYWORD for each in found.values()),
+        fields=_fields(found, {context, *injected}),
+        others=extra[0] if extra else None,
         returns=returns,
     )
 
 
-def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, functools.partial):
-        return function
-    if not inspect.isroutine(function) and callable(function):
-        call: Callable[..., Any] = type(function).__call__
-        return call
-    return function
+def _execute_of(cls: type) -> Callable[..., Any]:
+    execute = getattr(cls, "execute", None)
+    if not callable(execute):
+        raise ConfigurationError("the class has no execute method")
+    if isinstance(inspect.getattr_static(cls, "execute"), staticmethod | classmethod):
+        raise ConfigurationError("execute must be a plain method, whose first parameter is self")
+    if any(each.default is each.empty for each in _named(inspect.signature(cls).parameters)):
+        raise ConfigurationError("__init__ takes arguments, but nobody passes any: Annotated[X, Inject()] gets an X")
+    return typing.cast("Callable[..., Any]", execute)
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def _named(parameters: Mapping[str, inspect.Parameter]) -> list[inspect.Parameter]:
+    return [each for each in parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+
+def _signature(function: Callable[..., Any], namespace: Mapping[str, Any] | None) -> tuple[Parameters, Any]:
+    """The parameters of a function with their annotations resolved, and what it returns."""
+    try:
+        signature = inspect.signature(function)
+        hints = typing.get_type_hints(_written(function), localns=_local(namespace), include_extras=True)
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise ConfigurationError(f"its signature can't be read: {error}") from error
+    found = {
+        name: parameter.replace(annotation=hints.get(name, _unquoted(parameter.annotation)))
+        for name, parameter in signature.parameters.items()
+    }
+    return found, hints.get("return", _unquoted(signature.return_annotation))
+
+
+def _local(namespace: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return dict(namespace) if namespace else None
+
+
+def _unquoted(annotation: Any) -> Any:
+    """An annotation that came with the signature alone; `Any` where there is none."""
+    return Any if annotation is inspect.Parameter.empty or isinstance(annotation, str) else annotation
+
+
+def _written(function: Any) -> Any:
+    """The function as it was written, beneath partials, bound methods, decorators and callable objects."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    return inspect.unwrap(function)
+
+
+def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def _context_parameter(found: Parameters) -> str | None:
+def _refuse_generators(function: Any) -> None:
+    written = _written(function)
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+        raise ConfigurationError("the body yields: return a list, and report what happens on the way by progress")
+
+
+def _drop_self(found: Parameters) -> None:
+    first = next(iter(found.values()), None)
+    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
+        raise ConfigurationError("execute is a method: its first parameter is self")
+    if first.kind is not first.VAR_POSITIONAL:
+        del found[first.name]
+
+
+def _context_parameter(found: Parameters, context_class: type[Context]) -> tuple[str | None, type[Context] | None]:
     for name, parameter in found.items():
-        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, Context):
-            return name
-    return None
+        annotation = parameter.annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, Context)):
+            continue
+        if issubclass(annotation, context_class):
+            return name, annotation
+        if issubclass(context_class, annotation):
+            return name, context_class
+        raise ConfigurationError(f"parameter {name!r}: the context here is a {context_class.__name__}")
+    return None, None
 
 
-def injected_type(annotation: Any) -> type | None:
+def injected_type(annotation: Any) -> Any:
     """The type of a parameter marked with `Inject`, else None."""
     if get_origin(annotation) is not typing.Annotated:
         return None
@@ -107,18 +179,14 @@ def injected_type(annotation: Any) -> type | None:
     return type_ if any(mark is Inject or isinstance(mark, Inject) for mark in marks) else None
 
 
-def _fields(found: Parameters, taken: set[str | None], noun: str, target: Any) -> Parameters:
-    fields = {}
+def _fields(found: Parameters, taken: set[str | None]) -> Parameters:
+    fields: Parameters = {}
     for name, parameter in found.items():
-        if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.POSITIONAL_ONLY:
-            raise ConfigurationError(
-                f"{noun} {target.__qualname__}: parameter {name!r} can't be given by name; arguments are named"
-            )
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise ConfigurationError(f"parameter {name!r} can't be given by name, and arguments have names")
         if parameter.kind is parameter.VAR_KEYWORD or name in taken:
             continue
-        if name.startswith("_") or name.startswith("model_"):
-            raise ConfigurationError(
-                f"{noun} {target.__qualname__}: parameter {name!r} can't be an argument; choose a name without that prefix"
-            )
+        if name in ("self", "cls") and parameter.annotation is Any and not fields:
+            raise ConfigurationError("it is a method: list it bound, as tools=[thing.method]")
         fields[name] = parameter
     return fields

@@ -11,12 +11,12 @@ from mcp_types import Icon, ToolAnnotations
 from pydantic import BaseModel
 
 from frontmcp.call import Kind
+from frontmcp.content import annotates_content
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.tool import ToolContext
 from frontmcp.definitions.base import Definition, caller_namespace
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
-from frontmcp.content import annotates_content
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import (
     Input,
@@ -25,13 +25,15 @@ from frontmcp.schema import (
     SchemaLike,
     input_from_json_schema,
     input_from_model,
-    model_from_shape,
+    input_from_shape,
     output_from_json_schema,
+    output_from_shape,
     output_from_type,
     output_type,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+Sync = Literal["thread", "inline"]
 
 
 class Tool(Definition):
@@ -44,7 +46,7 @@ class Tool(Definition):
     :param title: what people read.
     :param input_schema: a pydantic model, a shape such as ``{"id": str, "limit": (int, 10)}``, or `JsonSchema`;
         by default the signature.
-    :param output_schema: likewise; by default the return annotation, when it says something.
+    :param output_schema: likewise, or any type; by default the return annotation, when it says something.
     :param annotations: the protocol's hints, such as ``ToolAnnotations(read_only_hint=True)``.
     :param sync: where a ``def`` body runs: in a worker ``"thread"``, or ``"inline"`` on the event loop.
     :param options: options that plugins claim; one that nobody claims stops the start.
@@ -55,26 +57,28 @@ class Tool(Definition):
     context_class: ClassVar[type[Context]] = ToolContext
 
     input_schema: SchemaLike | None
-    output_schema: SchemaLike | type | None
+    output_schema: Any
     annotations: ToolAnnotations | None
-    sync: Literal["thread", "inline"]
+    sync: Sync
 
+    # Type checkers take a decorated thing for what `__new__` returns: the bare form gives it back as it is.
     @overload
-    def __new__(cls, target: F, /) -> F: ...
+    def __new__(cls, target: F, /) -> F: ...  # type: ignore[misc]
     @overload
     def __new__(
         cls,
+        /,
         *,
         name: str | None = None,
         description: str | None = None,
         title: str | None = None,
         input_schema: SchemaLike | None = None,
-        output_schema: SchemaLike | type | None = None,
+        output_schema: Any = None,
         annotations: ToolAnnotations | None = None,
         icons: Sequence[Icon] = (),
         meta: Mapping[str, Any] | None = None,
         tags: Sequence[str] = (),
-        sync: Literal["thread", "inline"] = "thread",
+        sync: Sync = "thread",
         visibility: Visibility | None = None,
         available_when: AvailableWhen | None = None,
         authorities: Any = None,
@@ -83,38 +87,27 @@ class Tool(Definition):
         timeout: Timeout | None = None,
         **options: Any,
     ) -> Tool: ...
-    def __new__(
-        cls,
-        target: Any = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        title: str | None = None,
-        input_schema: SchemaLike | None = None,
-        output_schema: SchemaLike | type | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: Sequence[Icon] = (),
-        meta: Mapping[str, Any] | None = None,
-        tags: Sequence[str] = (),
-        sync: Literal["thread", "inline"] = "thread",
-        **options: Any,
-    ) -> Any:
+    def __new__(cls, target: Any = None, /, **keywords: Any) -> Any:
         tool = super().__new__(cls)
-        tool._configure(
-            name=name, title=title, description=description, icons=icons, meta=meta, tags=tags, options=options
-        )
-        tool.input_schema = input_schema
-        tool.output_schema = output_schema
-        tool.annotations = annotations
-        tool.sync = sync
+        tool._configure(**keywords)
+        return tool if target is None else tool(target)
+
+    def _configure(
+        self,
+        *,
+        input_schema: SchemaLike | None = None,
+        output_schema: Any = None,
+        annotations: ToolAnnotations | None = None,
+        sync: Sync = "thread",
+        **shared: Any,
+    ) -> None:
+        super()._configure(**shared)
         if sync not in ("thread", "inline"):
             raise ConfigurationError(f'Tool: sync={sync!r} must be "thread" or "inline"')
-        if target is None:
-            return tool
-        tool.bind(target, caller_namespace())
-        tool.attach(target)
-        return target
+        self.input_schema = input_schema
+        self.output_schema = output_schema
+        self.annotations = annotations
+        self.sync = sync
 
     def __call__(self, target: F) -> F:
         self.bind(target, caller_namespace())
@@ -124,47 +117,51 @@ class Tool(Definition):
     @classmethod
     def from_callable(cls, target: Any) -> Tool:
         """A definition for a plain function, which stays unmarked."""
-        tool = cls()
-        tool.bind(target, None)
+        tool: Tool = cls()
+        tool.bind(target, caller_namespace())
         return tool
 
     def bind(self, target: Any, namespace: Mapping[str, Any] | None) -> None:
         super().bind(target, namespace)
         try:
-            body = self.body
+            returns = self._placed(lambda: self.body).returns
         except NameError:
-            # An annotation of a class that is defined further down: read again when the tool is registered.
+            # An annotation of something that is defined further down: read again when the tool is registered.
             return
-        if self.output_schema is not None and annotates_content(body.returns):
+        if self.output_schema is not None and annotates_content(returns):
             raise ConfigurationError(
-                f'Tool "{self.name}": output_schema= beside a content type as return annotation; '
+                f"{self.place}: output_schema= beside a content type as return annotation; "
                 "content has no schema, drop one of the two"
             )
 
+    def _placed(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self.place}: {error}") from error
+
     @cached_property
     def body(self) -> Body:
-        return read_body(self.target, self.namespace, self.noun)
+        return read_body(self.target, self.namespace, self.context_class)
 
     @cached_property
     def model_parameter(self) -> str | None:
         """The parameter that takes the whole ``input_schema`` model."""
-        if inspect.isclass(self.input_schema) and issubclass(self.input_schema, BaseModel):
-            return self.body.parameter_of(self.input_schema)
-        return None
+        return self.body.parameter_of(self.input_schema) if _is_model(self.input_schema) else None
 
     @cached_property
     def input(self) -> Input:
         """The arguments; from ``input_schema=``, else from the signature."""
         given, body = self.input_schema, self.body
+        if given is None:
+            return input_from_shape(body.field_shape(), self.name, others=body.others)
         if isinstance(given, JsonSchema):
-            return input_from_json_schema(given)
-        if inspect.isclass(given) and issubclass(given, BaseModel):
+            return input_from_json_schema(given, takes_any=body.takes_any)
+        if isinstance(given, Mapping):
+            return input_from_shape(given, self.name, others=body.others)
+        if _is_model(given):
             return input_from_model(given, as_model=self.model_parameter is not None)
-        shape = body.field_shape() if given is None else given
-        if not isinstance(shape, Mapping):
-            raise ConfigurationError(f"input_schema= takes a pydantic model, a shape or JsonSchema, not {given!r}")
-        extra: Literal["allow", "ignore"] = "allow" if body.takes_any else "ignore"
-        return input_from_model(model_from_shape(shape, self.name, extra=extra), as_model=False)
+        raise ConfigurationError(f"input_schema= takes a pydantic model, a shape or JsonSchema, not {given!r}")
 
     @cached_property
     def output(self) -> Output | None:
@@ -173,7 +170,7 @@ class Tool(Definition):
         if isinstance(given, JsonSchema):
             return output_from_json_schema(given)
         if isinstance(given, Mapping):
-            return output_from_type(model_from_shape(given, self.name))
+            return output_from_shape(given, self.name)
         annotation = output_type(self.body.returns) if given is None else given
         return None if annotation is None else output_from_type(annotation)
 
@@ -183,25 +180,47 @@ class Tool(Definition):
         :raises ConfigurationError: something of it can't be served, named with place and fix.
         """
         try:
-            self._check_parameters()
-            _ = self.output
+            self._placed(self._check_parameters)
+            self._placed(self._check_output)
         except NameError as error:
-            raise ConfigurationError(f'Tool "{self.name}" ({self.source}): annotation: {error}') from error
+            raise ConfigurationError(f"{self.place}: annotation: {error}; define it above, or in the module") from error
+
+    def _check_output(self) -> None:
+        try:
+            _ = self.output
         except ConfigurationError as error:
-            raise ConfigurationError(f'Tool "{self.name}" ({self.source}): {error}') from error
+            hint = "; annotate it with Any to serve it without a schema" if self.output_schema is None else ""
+            raise ConfigurationError(f"output schema: {error}{hint}") from error
 
     def _check_parameters(self) -> None:
         """An input that the body does not take, or lacks, would fail at every call."""
-        schema = self.input.schema
-        if self.input_schema is None or self.model_parameter is not None:
+        given, body, schema = self.input_schema, self.body, self.input.schema
+        if given is None:
             return
-        properties = set(schema.get("properties", ()))
-        if isinstance(self.input_schema, type) and issubclass(self.input_schema, BaseModel):
-            properties = set(self.input_schema.model_fields)
-        elif not isinstance(self.input_schema, JsonSchema):
-            properties = set(self.input_schema)  # type: ignore[arg-type]
-        if not self.body.takes_any and (unknown := sorted(properties - set(self.body.fields))):
-            raise ConfigurationError(f"the body has no parameter for {', '.join(map(repr, unknown))} of input_schema=")
-        required = {name for name, each in self.body.fields.items() if each.default is each.empty}
-        if missing := sorted(required - properties):
-            raise ConfigurationError(f"input_schema= lacks {', '.join(map(repr, missing))}, which the body requires")
+        if isinstance(given, JsonSchema):
+            names = set(schema.get("properties", ()))
+            certain = {
+                name for name in names if name in schema.get("required", ()) or "default" in schema["properties"][name]
+            }
+        else:
+            names = certain = self._field_names()
+        if not body.takes_any and (unknown := sorted(names - set(body.fields))):
+            raise ConfigurationError(f"the body has no parameter for {_listed(unknown)} of input_schema=")
+        if missing := sorted(body.required - certain):
+            raise ConfigurationError(
+                f"the body requires {_listed(missing)}, which input_schema= lacks or may leave out: give it a default"
+            )
+
+    def _field_names(self) -> set[str]:
+        if self.model_parameter is not None:
+            return {self.model_parameter}
+        given: Any = self.input_schema
+        return set(given) if isinstance(given, Mapping) else set(given.model_fields)
+
+
+def _is_model(given: Any) -> Any:
+    return inspect.isclass(given) and issubclass(given, BaseModel)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
