@@ -247,7 +247,8 @@ class Wire:
         if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
             raise PublicMcpError("This session belongs to another user", "SESSION_OWNED")
         request = RequestContext(caller, transport)
-        request.session_id = connection.session_id or headers.get("mcp-session-id")
+        if not modern:
+            request.session_id = connection.session_id or headers.get("mcp-session-id")
         request.protocol_version = ctx.protocol_version
         request.client_info = session.client_params and session.client_params.client_info
         request.client_capabilities = session.client_capabilities
@@ -323,12 +324,14 @@ class Wire:
         call: Call | None = None
         try:
             request = await self._request(ctx)
-            if modern and _can_fill_forms(request.client_capabilities):
-                return await self._suspendable(request, params)
+            if modern and (params.request_state is not None or _can_fill_forms(request.client_capabilities)):
+                return await self._suspendable(request, params, _progress_token(ctx))
             call = self._pipeline.client_call(
                 request, params.name, params.arguments, progress_token=_progress_token(ctx)
             )
             result: types.CallToolResult = await self._pipeline.run(call)
+        except MCPError:
+            raise
         except Exception as error:
             return self._failed(error, call)
         return result if modern else _for_older_clients(call, result)
@@ -345,14 +348,14 @@ class Wire:
     # Questions under 2026-07-28
 
     async def _suspendable(
-        self, request: RequestContext, params: types.CallToolRequestParams
+        self, request: RequestContext, params: types.CallToolRequestParams, token: str | int | None
     ) -> types.CallToolResult | types.InputRequiredResult:
         state = self._state(request.caller, params.request_state)
         if state is None:
-            return await self._attempt(request, params, None)
+            return await self._attempt(request, params, token, None)
 
         async def produce() -> bytes:
-            return pydantic_core.to_json(await self._attempt(request, params, state), by_alias=True)
+            return pydantic_core.to_json(await self._attempt(request, params, token, state), by_alias=True)
 
         return _result_of(await spend(self._served.state_store, state, produce))
 
@@ -361,7 +364,7 @@ class Wire:
             return None
         try:
             state = State.load(text)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState") from None
         if not state.belongs_to(caller):
             logger.warning("a requestState of another caller was refused")
@@ -369,11 +372,23 @@ class Wire:
         return state
 
     async def _attempt(
-        self, request: RequestContext, params: types.CallToolRequestParams, state: State | None
+        self,
+        request: RequestContext,
+        params: types.CallToolRequestParams,
+        token: str | int | None,
+        state: State | None,
     ) -> types.CallToolResult | types.InputRequiredResult:
-        suspension = Suspension(self._served.state_store, request.caller, state, _answers(params.input_responses))
+        suspension = Suspension(
+            self._served.state_store,
+            request.caller,
+            state,
+            _answers(params.input_responses),
+            can_ask=_can_fill_forms(request.client_capabilities),
+        )
         request.asking = suspension
-        call = self._pipeline.client_call(request, params.name, params.arguments, attempt=suspension.attempt)
+        call = self._pipeline.client_call(
+            request, params.name, params.arguments, progress_token=token, attempt=suspension.attempt
+        )
         try:
             outcome = await suspension.run(lambda: self._pipeline.run(call))
         except Exception as error:
