@@ -18,7 +18,7 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, ValidationError
 
 from frontmcp.abort import AbortSignal
-from frontmcp.asking import elicit
+from frontmcp.asking import elicit, once
 from frontmcp.call import (
     Accepted,
     Call,
@@ -413,11 +413,8 @@ class Pipeline:
         return await elicit(call, message, model)
 
     async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
-        """Run ``function``, or give what it gave in an earlier attempt of this client call."""
-        if call.request.asking is not None:
-            return await call.request.asking.once(call, key, function)
-        result = function()
-        return await result if hasattr(result, "__await__") else result
+        """Run ``function``, or give what it gave before in this client call."""
+        return await once(call, key, function)
 
     def provide(self, call: Call, type_: type[T]) -> T:
         """A provider's instance."""

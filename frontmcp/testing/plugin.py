@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Mapping
 from typing import Any
 
 import pytest
@@ -47,13 +47,19 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _named(node: Any) -> dict[str, Any]:
-    """What the marks of a test say, those nearest to it first."""
+    """What the marks of a test say; a nearer one wins, and that of a class over one it inherits."""
     named: dict[str, Any] = {}
-    for mark in node.iter_markers("mcp"):
-        if mark.args or not mark.kwargs.keys() <= {"era", "transport"}:
-            pytest.fail('@pytest.mark.mcp takes era="…" and transport="…" only', pytrace=False)
-        named = {**mark.kwargs, **named}
+    for level in node.listchain():
+        for mark in level.own_markers:
+            if mark.name == "mcp":
+                named.update(_keywords(mark))
     return named
+
+
+def _keywords(mark: pytest.Mark) -> Mapping[str, Any]:
+    if mark.args or not mark.kwargs.keys() <= {"era", "transport"}:
+        pytest.fail('@pytest.mark.mcp takes era="…" and transport="…" only', pytrace=False)
+    return mark.kwargs
 
 
 def _road(**named: Any) -> Road:

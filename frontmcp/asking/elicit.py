@@ -1,0 +1,77 @@
+"""What a context's `elicit` and `once` lead to, in every protocol version."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pydantic_core
+from mcp.server.elicitation import render_elicitation_schema
+from pydantic import BaseModel, ValidationError
+
+from frontmcp.call import Accepted, Answer, Call, Cancelled, Declined, Question, T
+from frontmcp.errors import ElicitationInvalidError, ElicitationNotSupportedError
+
+
+async def elicit(call: Call, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
+    """Ask the client's user in the way of the protocol version.
+
+    :raises ElicitationNotSupportedError: nobody can be asked; nothing was suspended.
+    :raises ElicitationInvalidError: the answer does not fit the form.
+    :raises TypeError: the model is no flat form.
+    """
+    question = Question(message, _form(model))
+    request = call.request
+    if request.asking is not None:
+        return _read(await request.asking.ask(call, question), model)
+    if request.peer is None or not request.peer.can_ask:
+        raise ElicitationNotSupportedError
+    return _read(await request.peer.ask(question), model)
+
+
+def _form(model: Any) -> dict[str, Any]:
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise TypeError(f"elicit takes a pydantic model as its form, not {model!r}")
+    return render_elicitation_schema(model)
+
+
+def _read(answer: Answer, model: type[T]) -> Accepted[T] | Declined | Cancelled:
+    if answer.action == "decline":
+        return Declined()
+    if answer.action != "accept":
+        return Cancelled()
+    form: Any = model
+    try:
+        return Accepted(form.model_validate(answer.content if answer.content is not None else {}))
+    except ValidationError as error:
+        declared = form.model_fields
+        paths = sorted({str(each["loc"][0]) for each in error.errors() if each["loc"] and each["loc"][0] in declared})
+        where = f" at {', '.join(paths)}" if paths else ""
+    raise ElicitationInvalidError(f"The answer does not fit the form{where}")
+
+
+async def once(call: Call, key: str, function: Callable[[], Any]) -> Any:
+    """The result of ``function``, which runs once in a client's call, however often its body runs.
+
+    :raises TypeError: the result is no JSON, so that it could not be kept.
+    """
+    if call.request.asking is not None:
+        return await call.request.asking.once(call, key, function)
+    if call.done_once is None:
+        call.done_once = {}
+    return await kept(call.done_once, key, key, function)
+
+
+async def kept(results: dict[str, Any], full_key: str, key: str, function: Callable[[], Any]) -> Any:
+    """The result under ``full_key``, else that of ``function``, as JSON data: the same in every attempt."""
+    if full_key not in results:
+        result = function()
+        if inspect.isawaitable(result):
+            result = await result
+        try:
+            results[full_key] = pydantic_core.to_jsonable_python(result)
+        except (pydantic_core.PydanticSerializationError, ValueError) as error:
+            raise TypeError(f"once({key!r}): its result must be JSON to be kept: {error}") from None
+    return copy.deepcopy(results[full_key])

@@ -1,0 +1,250 @@
+"""One attempt at a request that may be left for a question, and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.lowlevel
+import pydantic_core
+from mcp_types import CallToolResult
+
+from frontmcp.asking.elicit import kept
+from frontmcp.asking.state import Luggage, Record, RecordKey, State, dump_error, dump_result, restore
+from frontmcp.call import Answer, Call, Caller, Question
+from frontmcp.errors import ElicitationNotSupportedError, FlowControl, FrontMcpError
+from frontmcp.interfaces import StateStore
+
+logger = logging.getLogger("frontmcp.asking")
+
+SHIELD_SECONDS: Final = 0.2
+"""How long a question waits to be cancelled; where a shield keeps that away, it leaves by raising."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """The request waits for its user.
+
+    :ivar questions: what to ask, by key.
+    :ivar state: comes back, sealed, with the answers.
+    """
+
+    questions: dict[str, Question]
+    state: State
+
+
+class _Left(BaseException):
+    """Unwinds a body that is shielded from cancellation."""
+
+
+class _Runner(Protocol):
+    def find(self, call: Call) -> Any: ...
+    def run(self, call: Call) -> Coroutine[Any, Any, Any]: ...
+
+
+class Suspension:
+    """One attempt at a request that may be suspended; the `Asking` of its calls.
+
+    :param store: keeps what is too large for the state.
+    :param state: what an earlier attempt left; None for the first.
+    :param responses: the answers that came with the retry, by question key.
+    :param can_ask: whether the client can be asked anything new.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        caller: Caller,
+        state: State | None = None,
+        responses: Mapping[str, Answer] | None = None,
+        *,
+        can_ask: bool = True,
+    ) -> None:
+        self.attempt = 0 if state is None else state.attempt + 1
+        self._earlier = state if state is not None else State(caller.key)
+        self._can_ask = can_ask
+        self._luggage = Luggage(store)
+        self._answers = {**self._earlier.answers, **_answered(self._earlier.asked, responses or {})}
+        self._kept: dict[RecordKey, list[Record]] = {}
+        self._turns: dict[RecordKey, set[int]] = {}
+        for record in self._earlier.records:
+            self._kept.setdefault(record.key, []).append(record)
+            self._turns.setdefault(record.key, set()).add(record.turn)
+        self._once: dict[str, Any] = {}
+        self._once_locks: dict[str, anyio.Lock] = {}
+        self._counts: dict[str, int] = {}
+        self._open: dict[int, list[Record]] = {}
+        self._pending: dict[str, Question] = {}
+        self._waiting: set[int] = set()
+        self._scope = anyio.CancelScope()
+
+    async def run(self, start: Callable[[], Awaitable[CallToolResult]]) -> CallToolResult | Suspended:
+        """Run the outermost call.
+
+        :returns: its result, or what it waits for.
+        :raises ElicitationStateTooLargeError: what an inner call returned can't be kept; nothing is asked.
+        """
+        failure: Exception | None = None
+        result: CallToolResult | None = None
+        # Suspending cancels, so that it unwinds gathers and task groups and no body can swallow it.
+        with self._scope:
+            try:
+                result = await start()
+            except Exception as error:
+                failure = error
+        if self._pending:
+            return Suspended(self._pending, await self._state())
+        self._warn_of_unclaimed()
+        if failure is not None:
+            raise failure
+        assert result is not None
+        return result
+
+    async def ask(self, call: Call, question: Question) -> Answer:
+        """The user's answer, or no return: the request is suspended.
+
+        :raises ElicitationNotSupportedError: the client can't be asked anything new.
+        """
+        digest = _digest(_key(call), question.message, question.form)
+        count = self._counts[digest] = self._counts.get(digest, 0) + 1
+        key = f"{digest}-{count}"
+        if key in self._answers:
+            return Answer(**self._answers[key])
+        if not self._can_ask:
+            raise ElicitationNotSupportedError
+        self._pending[key] = question
+        self._waiting.update(map(id, _lineage(call)))
+        # Siblings get the chance to reach their own question: all travel in one round.
+        await anyio.lowlevel.checkpoint()
+        self._scope.cancel("the client's user is asked")
+        with anyio.move_on_after(SHIELD_SECONDS):
+            await anyio.sleep_forever()
+        raise _Left
+
+    async def inner(self, call: Call, runner: _Runner) -> Any:
+        """Run an inner call, unless it finished in an earlier attempt: then serve how it ended."""
+        try:
+            runner.find(call)
+        except FrontMcpError:
+            return await runner.run(call)
+        key = (_key(call.parent), call.entry.id, _arguments(call))
+        earlier = self._kept.get(key)
+        if earlier:
+            return await self._serve(call, runner, earlier.pop(0))
+        turn = self._turn(key)
+        call.record = (*key, turn)
+        self._open[id(call)] = []
+        try:
+            result: CallToolResult = await runner.run(call)
+        except (FlowControl, FrontMcpError) as error:
+            # What fails because it is being left has not ended: it runs again.
+            if not self._scope.cancel_called:
+                self._finished(call, Record(*key, turn, call.path, dump_error(error)))
+            raise
+        except BaseException:
+            if not self._pending:
+                self._open.pop(id(call), None)
+            raise
+        if id(call) not in self._waiting:
+            self._finished(call, Record(*key, turn, call.path, dump_result(result)))
+        return result
+
+    async def _serve(self, call: Call, runner: _Runner, record: Record) -> CallToolResult:
+        """How a call ended before, if its caller may still make it."""
+        outcome = await self._luggage.unpack(record.outcome, _called(record))
+        call.kept = True
+        await runner.run(call)
+        self._finished(call, record)
+        return restore(outcome)
+
+    def _turn(self, key: RecordKey) -> int:
+        """The first number that no call alike has, here or among those that finished before."""
+        taken = self._turns.setdefault(key, set())
+        turn = next(number for number in range(1, len(taken) + 2) if number not in taken)
+        taken.add(turn)
+        return turn
+
+    def _finished(self, call: Call, record: Record) -> None:
+        """Keep how a call ended; what was kept inside it goes, its own record stands for that."""
+        self._open.pop(id(call), None)
+        self._open.setdefault(id(call.parent), []).append(record)
+
+    async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
+        """The kept result of ``function``, else its own, kept from now on."""
+        full = f"{_key(call)}:{key}"
+        async with self._once_locks.setdefault(full, anyio.Lock()):
+            if full not in self._once and full in self._earlier.once:
+                packed = await self._luggage.unpack(self._earlier.once[full], _remembered(full))
+                self._once[full] = packed["value"]
+            return await kept(self._once, full, key, function)
+
+    async def _state(self) -> State:
+        unclaimed = [record for records in self._kept.values() for record in records]
+        records = [record for records in self._open.values() for record in records] + unclaimed
+        for record in records:
+            record.outcome = await self._luggage.pack(record.outcome, _called(record))
+        once = {**{key: {"value": value} for key, value in self._once.items()}, **self._earlier.once}
+        for key, value in once.items():
+            once[key] = await self._luggage.pack(value, _remembered(key))
+        return State(
+            self._earlier.caller,
+            attempt=self.attempt,
+            answers=self._answers,
+            asked=list(self._pending),
+            records=records,
+            once=once,
+        )
+
+    def _warn_of_unclaimed(self) -> None:
+        for records in self._kept.values():
+            for record in records:
+                logger.warning(
+                    "a kept result of %s (%s) was not asked for again: the body that called it is not deterministic",
+                    record.tool,
+                    record.path,
+                )
+
+
+def _answered(asked: list[str], responses: Mapping[str, Answer]) -> dict[str, Any]:
+    given = {key: responses[key] for key in asked if key in responses}
+    return {key: {"action": answer.action, "content": answer.content} for key, answer in given.items()}
+
+
+def _called(record: Record) -> str:
+    return f'The result of the inner call "{record.tool}"'
+
+
+def _remembered(key: str) -> str:
+    return f'The result of once("{key.partition(":")[2]}")'
+
+
+def _lineage(call: Call | None) -> Iterator[Call]:
+    while call is not None:
+        yield call
+        call = call.parent
+
+
+def _key(call: Call | None) -> str:
+    """Identifies an unfinished call by its content: the tools and arguments from the outermost call to it."""
+    if call is None or call.parent is None:
+        return "client"
+    if isinstance(call.record, tuple):
+        call.record = _digest(*call.record)
+    key: str = call.record
+    return key
+
+
+def _arguments(call: Call) -> str:
+    if call.validate() is not None:
+        return _digest("invalid", dict(call.arguments))
+    return _digest(pydantic_core.to_jsonable_python(call.input, fallback=repr))
+
+
+def _digest(*parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
