@@ -21,7 +21,7 @@ from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
 from frontmcp.loading import PluginLike, PluginSettings, plugin_name
-from frontmcp.logs import configure_logging
+from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
@@ -155,6 +155,11 @@ class FrontMcp:
     def pagination(self) -> int | None:
         """The page size of lists."""
         return self.core.pagination
+
+    @property
+    def log_options(self) -> LogOptions:
+        """How a server that runs by itself logs."""
+        return self.core.logging
 
     @property
     def environment(self) -> str:
@@ -530,7 +535,7 @@ class FrontMcp:
         :raises ConfigurationError: the server can't start; lists every problem.
         """
         self.check()
-        configure_logging(self.core.logging)
+        configure_logging(self.log_options)
         if transport == "stdio":
             run_stdio(self, **options)
         elif transport == "http":

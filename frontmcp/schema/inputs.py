@@ -12,7 +12,7 @@ from frontmcp.errors import ConfigurationError, InvalidInputError, InvalidOutput
 from frontmcp.schema.issues import data_path, issues
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, check_schema, property_names
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
-from frontmcp.schema.values import PLAIN, flaw, jsonable
+from frontmcp.schema.values import PLAIN, flaw, is_sound, jsonable
 
 
 class Input:
@@ -87,7 +87,7 @@ def _input_from_type(type_: Any) -> Input:
 
 def _flaws(arguments: Mapping[str, Any], declared: frozenset[str]) -> list[Json]:
     """What the type lets pass, but is no JSON: NaN, infinities, too many levels."""
-    found = flaw(arguments)
+    found = None if is_sound(arguments) else flaw(arguments)
     if found is None:
         return []
     reason, path = found
