@@ -28,6 +28,14 @@ print(json.dumps({
 }))
 """
 
+IMPORT_ALL = """
+import importlib, pkgutil, frontmcp, plugins_builtin
+for package in (frontmcp, plugins_builtin):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.startswith(("frontmcp.cli", "frontmcp.testing", "frontmcp.__main__")):
+            importlib.import_module(module.name)
+"""
+
 SERVER = """
 from frontmcp import FrontMcp, Tool
 
@@ -68,9 +76,9 @@ class Environment:
         self.bin = folder / "env" / "bin"
         self.work = folder / "work"
         self.work.mkdir()
-        run(sys.executable, "-m", "venv", folder / "env", cwd=folder)
-        pins = ("--constraint", ROOT / "constraints.txt")
-        self.run("python", "-m", "pip", "install", "--quiet", *pins, *requirements)
+        run(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
+        pip = (sys.executable, "-m", "pip", "--quiet", "--python", self.bin / "python")
+        run(*pip, "install", "--no-compile", "--constraint", ROOT / "constraints.txt", *requirements, cwd=folder)
 
     def run(self, program: str, *arguments: str | Path) -> str:
         return run(self.bin / program, *arguments, cwd=self.work)
@@ -138,6 +146,11 @@ def test_an_editable_checkout_imports_from_anywhere(editable: Environment) -> No
     report = editable.report()
     assert report["folders"] == [str(ROOT), str(ROOT)]
     assert report["typed"] == [True, True]
+
+
+def test_without_extras_everything_else_imports(editable: Environment) -> None:
+    """What is imported is declared: here is nothing but the dependencies of pyproject.toml."""
+    editable.run("python", "-c", IMPORT_ALL)
 
 
 def test_without_extras_the_command_line_says_what_is_missing(editable: Environment) -> None:
