@@ -142,6 +142,11 @@ def _awaiting(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return wrapper
 
 
+async def run_step(step: Step, *arguments: Any) -> Any:
+    """One implementation by itself, awaited where it must be."""
+    return await _awaiting(step.function)(*arguments)
+
+
 def layers(function: Callable[..., Any]) -> Iterator[Any]:
     """A function, and what its decorators wrapped, outermost first; bound methods as plain functions."""
     layer: Any = function

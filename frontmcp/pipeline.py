@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -31,7 +32,7 @@ from frontmcp.call import (
     T,
     Undecided,
 )
-from frontmcp.chain import Step, add_note, blame, compile_all, compile_wrappers
+from frontmcp.chain import Step, add_note, blame, compile_all, compile_wrappers, run_step
 from frontmcp.errors import (
     CallDepthError,
     FlowControl,
@@ -207,7 +208,7 @@ class Pipeline:
                 if call.parent is None:
                     call.request.abort()
                 raise
-            raised = self._classify(call, unwrap_group(error))
+            raised = self._classify(call, error)
             await self._observe(call, raised)
             left = self._leaving(call, raised)
             if left is error:
@@ -299,15 +300,17 @@ class Pipeline:
 
     def _classify(self, call: Call, error: BaseException) -> BaseException:
         """The error as raised at this level: what a hook raised becomes a `PluginError` unless it is public."""
+        whole, error = error, unwrap_group(error)
         if error is call.failure or isinstance(error, FlowControl | InvalidOutputError):
             return error
-        step = blame(error, [step for steps in call.plan.steps.values() for step in steps]) if call.plan else None
+        steps = [step for steps in call.plan.steps.values() for step in steps] if call.plan else []
+        step = blame(whole, steps, SURROUNDED)
         if step is not None:
             add_note(error, step)
         if isinstance(error, FrontMcpError) and (step is None or error.public):
             return error
         if step is None:
-            step = blame(error, self.plugins.steps("resolve_tool") + self.plugins.steps("entry_visible"))
+            step = blame(whole, self.plugins.steps("resolve_tool") + self.plugins.steps("entry_visible"))
         plugin_error = (
             PluginError(step.plugin, step.hook, error) if step is not None else InternalMcpError(describe(error))
         )
@@ -336,7 +339,7 @@ class Pipeline:
             seen = error.__cause__
         for step in steps:
             try:
-                await compile_all([step])(call, seen)  # type: ignore[misc]
+                await run_step(step, call, seen)
             except Exception:
                 logger.exception('plugin "%s" failed in on_error', step.plugin)
 
@@ -371,17 +374,16 @@ class Pipeline:
             return True
         call = Call(self, request, entry.name, {}, request.caller)
         call.surface, call.listing, call.entry, call.plan = surface, True, entry, plan
-        if plan.visible is not None and False in plan.visible(call, entry):
-            return False
-        if plan.authorize is not None:
-            try:
-                await plan.authorize(call)
-            except Undecided:
-                return True
-            except Exception as error:
-                if not getattr(error, "public", False):
-                    logger.exception("a policy failed for %s; it is not listed", entry.id)
+        try:
+            if plan.visible is not None and False in plan.visible(call, entry):
                 return False
+            for step in plan.steps.get("check_authorities", ()):
+                with suppress(Undecided):
+                    await run_step(step, call)
+        except Exception as error:
+            if not getattr(error, "public", False):
+                logger.exception("a policy failed for %s; it is not listed", entry.id)
+            return False
         return True
 
     # What a context asks of its runner
@@ -419,6 +421,10 @@ class Pipeline:
     def provide(self, call: Call, type_: type[T]) -> T:
         """A provider's instance."""
         return self.providers.get(call, type_)
+
+
+SURROUNDED: Final = (Pipeline._work.__code__, Pipeline._execute.__code__)
+"""What wrapper hooks surround: an error raised below it is not their doing."""
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import logging
 import sys
 import types
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,17 @@ class Named(Plugin):
     def __init__(self, name: str, *requires: str) -> None:
         self.name = name
         self.requires = requires
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in ``tmp_path`` is all there is, whatever this environment has."""
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        found = importlib.metadata.distributions(path=[str(tmp_path)])
+        return [point for distribution in found for point in distribution.entry_points if point.group == group]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
 
 
 @pytest.fixture
@@ -49,6 +62,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     for name in set(sys.modules) - before:
         if name.startswith("acme"):
             del sys.modules[name]
+
+
+REALLY = importlib.metadata.entry_points
 
 
 QUIET = "class P(Plugin): pass"
@@ -252,6 +268,11 @@ class TestWords:
 
 
 class TestDistributions:
+    def test_are_found_by_their_metadata_on_the_path(self, install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importlib.metadata, "entry_points", REALLY)
+        install("acme-audit", {"acme.audit": QUIET})
+        assert info_of(load(), "acme.audit").distribution == "acme-audit 1.0"
+
     def test_each_that_loads_is_logged_with_its_version(self, install: Install, caplog: Any) -> None:
         install("acme-audit", {"acme.audit": QUIET}, version="2.1")
         with caplog.at_level(logging.INFO, "frontmcp.plugins"):
