@@ -121,9 +121,9 @@ class InvalidOutputError(FrontMcpError):
     masked_text = "Output validation failed. Please contact support."
 
     def __init__(self, reason: str = "", path: str = "") -> None:
-        where = f" at {path}" if path else ""
+        self.path = shorten(path, 256)
+        where = f" at {self.path}" if path else ""
         super().__init__("Tool output validation failed" + (f" ({reason}{where})" if reason else ""))
-        self.path = path
 
 
 class ToolExecutionError(FrontMcpError):

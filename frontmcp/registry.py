@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+import pydantic_core
 from mcp_types import CallToolResult, ContentBlock, TextContent
 from mcp_types import Tool as WireTool
 
@@ -16,6 +17,7 @@ from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.invoke import Invoke, make_invoke
 from frontmcp.providers import Providers
 from frontmcp.schema import MISMATCH, json_text, jsonable
+from frontmcp.schema.values import unserializable
 from frontmcp.threads import Threads
 
 
@@ -89,6 +91,7 @@ class ToolEntry(Entry):
     def _plain_result(self, value: Any) -> CallToolResult:
         """The result of a tool that does not say what it returns."""
         if (blocks := to_blocks(value, _text_of)) is not None:
+            _check_sendable(blocks)
             return CallToolResult(content=blocks)
         if self._returns_content and isinstance(value, list | tuple) and not value:
             return CallToolResult(content=[])
@@ -100,6 +103,7 @@ class ToolEntry(Entry):
 
         :raises InvalidOutputError: its structured content is no JSON, or does not match the output schema.
         """
+        _check_sendable([result.content, result.meta])
         if result.is_error:
             return
         data, output = result.structured_content, self.output
@@ -143,12 +147,24 @@ def _text(data: Any) -> list[ContentBlock]:
     """The text that stands for JSON data: a string as it is, nothing for null."""
     if data is None:
         return []
-    return [TextContent(text=data if isinstance(data, str) else json_text(data))]
+    return [TextContent(text=_text_of(data))]
 
 
 def _text_of(value: Any) -> str:
     data = jsonable(value)
-    return data if isinstance(data, str) else json_text(data)
+    if not isinstance(data, str):
+        return json_text(data)
+    if not data.isascii():
+        _check_sendable(data)
+    return data
+
+
+def _check_sendable(data: Any) -> None:
+    """What can't be written as JSON would end the connection: it fails when the result has left us."""
+    try:
+        pydantic_core.to_json(data)
+    except ValueError as error:
+        raise unserializable(data) from error
 
 
 class Registry:
