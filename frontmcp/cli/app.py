@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, TypeAlias
 
+import anyio
 import typer
 
 from frontmcp.call import Caller
-from frontmcp.cli.failures import Failure, UsageFailure, run_async
+from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
 from frontmcp.cli.output import clean_stdout, say
 from frontmcp.cli.target import Source, read_target
 from frontmcp.direct import caller_of
@@ -179,16 +180,16 @@ def call(
     config: Config = None,
 ) -> int:
     """Call one tool and print its result."""
-    from frontmcp.cli.call import ToolCall, perform
+    from frontmcp.cli.call import perform, read_call
     from frontmcp.cli.trace import Trace, show
 
-    wanted = ToolCall(tool, arguments or (), json_text)
+    wanted = read_call(tool, arguments or (), json_text)
     source = _source(target, plugin, config)
     seen = Trace() if trace else None
     with clean_stdout():
         server = source.load(first=seen)
         try:
-            text, code = perform(server, wanted, _caller(as_, role), output, read_target(target).folder)
+            text, code = perform(server, wanted, _caller(as_, role), output, source.folder)
         finally:
             for traced in seen.calls if seen is not None else ():
                 show(traced)
@@ -220,7 +221,8 @@ def list_(
     source = _source(target, plugin, config)
     with clean_stdout():
         server = source.load()
-        tools = run_async(read_target(target).folder, listed_tools, server, _caller(as_, role), everything)
+        with failing_with_place(source.folder):
+            tools = anyio.run(listed_tools, server, _caller(as_, role), everything)
     typer.echo(tools_as_json(tools) if as_json else tools_as_text(tools))
 
 

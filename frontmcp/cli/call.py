@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import anyio
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
-from frontmcp.cli.failures import Failure, UsageFailure, place_of, run_async
+from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
 from frontmcp.errors import FrontMcpError, InvalidInputError, ToolExecutionError, ToolNotFoundError, to_result
 from frontmcp.plugins import nearest
@@ -34,36 +35,48 @@ JSON_TYPES: Mapping[type, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What the command line asks for.
+    """What the command line asks for; made by `read_call`.
 
-    :ivar pairs: ``key=value`` words.
-    :ivar json_text: ``--json``, instead of pairs.
+    :ivar texts: arguments as they were typed, by key.
+    :ivar given: all arguments, from ``--json``, instead.
     """
 
     tool: str
-    pairs: Sequence[str] = ()
-    json_text: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.pairs and self.json_text is not None:
-            raise UsageFailure("give the arguments as key=value or as --json, not both")
+    texts: Mapping[str, str]
+    given: Mapping[str, Any] | None = None
 
     def arguments(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments for a tool with an input schema.
+        """The arguments for a tool with an input schema."""
+        if self.given is not None:
+            return dict(self.given)
+        return {key: read_value(text, _property(schema, key)) for key, text in self.texts.items()}
 
-        :raises UsageFailure: a word is no ``key=value``, or ``--json`` no JSON object.
-        """
-        if self.json_text is not None:
-            return _json_object(self.json_text)
-        found: dict[str, Any] = {}
-        for pair in self.pairs:
-            key, separator, text = pair.partition("=")
-            if not separator or not key:
-                raise UsageFailure(f'"{pair}" is no argument: write key=value, or --json with an object')
-            if key in found:
-                raise UsageFailure(f'"{key}" is given twice; a list is written {key}=\'["…", "…"]\'')
-            found[key] = read_value(text, _property(schema, key))
-        return found
+    def unknown(self, schema: Mapping[str, Any]) -> list[str]:
+        """Arguments that the tool has no field for, in words: without one they would be dropped in silence."""
+        if schema.get("additionalProperties") or "patternProperties" in schema:
+            return []
+        known = list(schema.get("properties", ()))
+        return [f'{self.tool} has no argument "{key}"{nearest(key, known)}' for key in self.texts if key not in known]
+
+
+def read_call(tool: str, words: Sequence[str], json_text: str | None) -> ToolCall:
+    """Read ``key=value`` words, or ``--json``.
+
+    :raises UsageFailure: a word is no ``key=value``, ``--json`` no JSON object, or there are both.
+    """
+    if json_text is not None:
+        if words:
+            raise UsageFailure("give the arguments as key=value or as --json, not both")
+        return ToolCall(tool, {}, _json_object(json_text))
+    texts: dict[str, str] = {}
+    for word in words:
+        key, separator, text = word.partition("=")
+        if not separator or not key:
+            raise UsageFailure(f'"{word}" is no argument: write key=value, or --json with an object')
+        if key in texts:
+            raise UsageFailure(f'"{key}" is given twice; a list is written {key}=\'["…", "…"]\'')
+        texts[key] = text
+    return ToolCall(tool, texts)
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -138,29 +151,29 @@ async def call_tool(server: FrontMcp, wanted: ToolCall, caller: Caller) -> CallT
     """Call a tool as a client would, on the surface ``cli``.
 
     :raises FrontMcpError: what went wrong.
-    :raises UsageFailure: the arguments can't be read.
     """
-    request = RequestContext(caller, "cli")
-    terminal = Terminal(wanted.tool)
-    request.peer = terminal
-    pipeline = server.pipeline
     async with server.running():
-        call = pipeline.client_call(request, wanted.tool, {}, surface="cli")
-        call.arguments = wanted.arguments(_input_schema(server, call))
+        schema = _input_schema(server, wanted.tool, caller)
+        if schema is not None:
+            for warning in wanted.unknown(schema):
+                say(f"warning: {warning}")
+        request, terminal = RequestContext(caller, "cli"), Terminal(wanted.tool)
+        request.peer = terminal
+        call = server.pipeline.client_call(request, wanted.tool, wanted.arguments(schema or {}), surface="cli")
         try:
-            result: CallToolResult = await pipeline.run(call)
+            result: CallToolResult = await server.pipeline.run(call)
         finally:
             terminal.close()
     return result
 
 
-def _input_schema(server: FrontMcp, call: Call) -> Mapping[str, Any]:
-    """The schema of the tool that the call will find; empty when it will find none, which the call itself then says."""
-    probe = server.pipeline.client_call(RequestContext(call.caller, "cli"), call.name, {}, surface="cli")
+def _input_schema(server: FrontMcp, name: str, caller: Caller) -> Mapping[str, Any] | None:
+    """The schema of the tool that a call of this name will find; None when there is none, as the call will say."""
+    probe = server.pipeline.client_call(RequestContext(caller, "cli"), name, {}, surface="cli")
     try:
         server.pipeline.find(probe)
     except ToolNotFoundError:
-        return {}
+        return None
     schema: Mapping[str, Any] = probe.entry.input.schema
     return schema
 
@@ -250,26 +263,14 @@ def _place(error: FrontMcpError, folder: Path) -> str | None:
     return place_of(cause, folder) if cause is not None else None
 
 
-def unknown_arguments(server: FrontMcp, wanted: ToolCall) -> list[str]:
-    """Arguments that the tool has no field for, in words: it would drop them without one."""
-    entry = server.find(wanted.tool)
-    schema = entry.input.schema if entry is not None else {}
-    known = list(schema.get("properties", ()))
-    if entry is None or schema.get("additionalProperties") or "patternProperties" in schema:
-        return []
-    given = (pair.partition("=")[0] for pair in wanted.pairs)
-    return [f'{wanted.tool} has no argument "{key}"{nearest(key, known)}' for key in given if key not in known]
-
-
 def perform(server: FrontMcp, wanted: ToolCall, caller: Caller, output: Output, folder: Path) -> tuple[str, int]:
     """Make the call; what to print, and the exit code.
 
     :param folder: where the user's code is.
     :raises Failure: the call failed, and its output is text.
     """
-    for warning in unknown_arguments(server, wanted):
-        say(f"warning: {warning}")
-    answered = run_async(folder, answer, server, wanted, caller)
+    with failing_with_place(folder):
+        answered = anyio.run(answer, server, wanted, caller)
     if output == "json":
         return as_json(answered), int(answered.failed)
     if answered.result is None or answered.failed:

@@ -13,7 +13,7 @@ import multiprocessing
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,7 +39,7 @@ PRELOADED: Final = [
 STOP_SECONDS: Final = 5
 CUT_SECONDS: Final = 0.1
 """What calls in flight get at a reload; uvicorn says it wants whole seconds, and takes less."""
-POLL_MILLISECONDS: Final = 200
+POLL_MILLISECONDS: Final = 100
 
 
 def develop(source: Source, target: Target) -> None:
@@ -49,7 +49,6 @@ def develop(source: Source, target: Target) -> None:
     folder = watched_folder(target)
     parent = Parent(source)
     try:
-        parent.reload()
         for changes in watch(
             folder,
             watch_filter=PythonFilter(extra_extensions=(".toml",)),
@@ -58,7 +57,7 @@ def develop(source: Source, target: Target) -> None:
             rust_timeout=POLL_MILLISECONDS,
             yield_on_timeout=True,
         ):
-            parent.reload(changes) if changes else parent.look()
+            parent.look(changes)
     finally:
         parent.stop()
 
@@ -82,11 +81,21 @@ class Parent:
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(PRELOADED)
+        self._tried = False
         self._child: Child | None = None
         self._socket: socket.socket | None = None
         self._address: tuple[str, int] | None = None
 
-    def reload(self, changes: Iterable[tuple[Change, str]] = ()) -> None:
+    def look(self, changes: Collection[tuple[Change, str]]) -> None:
+        """Reload after a change, and at the first look: files are watched from then on, and no change is missed."""
+        if changes or not self._tried:
+            self._tried = True
+            self._reload(changes)
+        elif self._child is not None and not self._child.alive:
+            self._child = None
+            say("error: the server has stopped, see above; waiting for a change")
+
+    def _reload(self, changes: Iterable[tuple[Change, str]]) -> None:
         """Load the target in a new child, and let it take over if that went well."""
         began = time.monotonic()
         child = Child(self._context, self._source)
@@ -114,12 +123,6 @@ class Parent:
             self._socket.listen()
             say(f"serving at {url(options, self._socket.getsockname()[1])}, reloading on changes")
         return self._socket
-
-    def look(self) -> None:
-        """Notice a child that ended by itself."""
-        if self._child is not None and not self._child.alive:
-            self._child = None
-            say("error: the server has stopped, see above; waiting for a change")
 
     def stop(self) -> None:
         if self._child is not None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
-
-import anyio
 
 import frontmcp
 from frontmcp.errors import ConfigurationError, describe, unwrap_group
-
-T = TypeVar("T")
 
 PACKAGE = Path(frontmcp.__file__).parent
 
@@ -67,13 +63,14 @@ def _advice(error: BaseException) -> str:
     return ""
 
 
-def run_async(folder: Path, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-    """Run an async function; an error of the user's code, such as its lifespan's, is a failure with its place.
+@contextmanager
+def failing_with_place(folder: Path) -> Iterator[None]:
+    """Make an error of the user's code, such as its lifespan's, a failure with its place.
 
     :param folder: where the user's code is.
     """
     try:
-        return anyio.run(function, *arguments)
+        yield
     except Failure:
         raise
     except Exception as error:

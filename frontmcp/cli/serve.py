@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
-from frontmcp.cli.failures import Failure, UsageFailure
+from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
 from frontmcp.cli.output import clean_stdout, say
 from frontmcp.cli.target import Source
 from frontmcp.logs import configure_logging
+from frontmcp.server import FrontMcp
 from frontmcp.transports.http import HttpOptions, uvicorn_config
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def serve_stdio(source: Source) -> None:
         server = source.load()
     if sys.stdin.isatty():
         say(f"{server.name} speaks MCP over stdin and stdout, for a client that starts it; add --http to serve a port")
-    server.run("stdio")
+    with failing_with_place(source.folder):
+        server.run("stdio")
 
 
 def serve_http(source: Source, workers: int = 1) -> None:
@@ -55,7 +57,7 @@ def serve_http(source: Source, workers: int = 1) -> None:
     if workers > 1:
         _serve_workers(source, options, port, workers)
     else:
-        server.run("http", port=port)
+        _serve_alone(server, port)
 
 
 def url(options: HttpOptions, port: int) -> str:
@@ -79,6 +81,14 @@ def bind(options: HttpOptions) -> socket.socket:
             f"can't serve on {options.host} port {options.port}: {error.strerror}; try another --port"
         ) from error
     return bound
+
+
+def _serve_alone(server: FrontMcp, port: int) -> None:
+    try:
+        server.run("http", port=port)
+    except SystemExit as error:
+        # uvicorn has logged why, and has exit codes of its own.
+        raise Failure(f"{server.name} could not start, see above") from error
 
 
 def _serve_workers(source: Source, options: HttpOptions, port: int, workers: int) -> None:

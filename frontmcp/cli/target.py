@@ -64,8 +64,10 @@ def read_target(text: str) -> Target:
 
 
 def _existing(file: Path) -> Path:
-    if file.is_file():
+    if file.is_file() and file.suffix == ".py":
         return file.resolve()
+    if file.is_file():
+        raise UsageFailure(f"{file} is no Python file; a target is a file that ends in .py, or a module")
     if file.is_dir():
         raise UsageFailure(f"{file} is a folder; name the file in it that has the server, like {file / 'server.py'}")
     beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
@@ -84,6 +86,11 @@ class Source:
     target: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the user's code is."""
+        return read_target(self.target).folder if self.target is not None else Path.cwd()
 
     def load(self, *, first: Plugin | None = None) -> FrontMcp:
         """The server, checked.
@@ -145,8 +152,6 @@ def _is_missing(target: Target, error: ModuleNotFoundError) -> bool:
 
 
 def _no_module(target: Target) -> str:
-    if Path(target.module).is_file():
-        return f"{target.module} is no Python file; a target is a file that ends in .py, or a module"
     known = [file.stem for file in Path.cwd().glob("*.py")]
     return f'there is no module "{target.module}", neither here nor installed{nearest(target.module, known)}'
 
@@ -197,9 +202,9 @@ def _named(module: ModuleType, target: Target, path: str) -> FrontMcp:
     found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):
-            known = [name for name, _ in _servers(module)] or list(vars(module))
-            raise UsageFailure(f"{target.label} has no {path}{nearest(path, known)}")
+            known = ", ".join(name for name, _ in _servers(module)) or "none"
+            raise UsageFailure(f"{target.label} has no {path}; its servers: {known}")
         found = getattr(found, name)
     if not isinstance(found, FrontMcp):
-        raise UsageFailure(f"{target.label}: {path} is a {type(found).__name__}, not a FrontMcp server")
+        raise UsageFailure(f"{target.label}: {path} is no FrontMcp server but of type {type(found).__name__}")
     return found

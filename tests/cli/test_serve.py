@@ -1,0 +1,120 @@
+"""``frontmcp run`` for real: a process, and an MCP client of both eras."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+DESK = """\
+import os
+from contextlib import asynccontextmanager
+
+from frontmcp import FrontMcp, Tool
+
+print("loading")
+
+
+@Tool
+def who() -> int:
+    print("a print")
+    return os.getpid()
+
+
+@Tool
+async def bug() -> str:
+    raise ValueError("bang")
+
+
+@asynccontextmanager
+async def lifespan(server):
+    yield
+    print("shut down", flush=True)
+
+
+server = FrontMcp("desk", tools=[who, bug], lifespan=lifespan)
+"""
+
+SECONDS = 20
+
+
+@pytest.fixture(autouse=True)
+def _desk(write):
+    write("desk.py", DESK)
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_stdio_is_clean_and_shows_errors_whole(folder, mode):
+    with open(folder / "log", "w") as log:
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "frontmcp", "run", "desk.py"], env=dict(os.environ)
+        )
+        with anyio.fail_after(SECONDS):
+            async with Client(stdio_client(server, errlog=log), mode=mode) as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == ["bug", "who"]
+                assert (await client.call_tool("who", {})).is_error is False
+                result = await client.call_tool("bug", {})
+    assert result.content[0].text == 'Tool "bug" execution failed: bang'
+    said = (folder / "log").read_text()
+    assert all(line in said for line in ("loading", "a print", "shut down"))
+
+
+async def test_http_masks_errors_and_stops_on_sigterm(serve):
+    served = serve("run", "desk.py", "--http", "--port", "0")
+    url = served.url()
+    for mode in ("2026-07-28", "legacy"):
+        with anyio.fail_after(SECONDS):
+            async with Client(url, mode=mode) as client:
+                assert (await client.call_tool("who", {})).is_error is False
+                assert "bang" not in (await client.call_tool("bug", {})).content[0].text
+    assert served.stop() in (0, -signal.SIGTERM)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", int(url.split(":")[2].partition("/")[0])))
+
+
+async def test_workers_answer_without_sessions(serve):
+    served = serve("run", "desk.py", "--http", "--port", "0", "--stateless", "--workers", "2")
+    url = served.url()
+    with anyio.fail_after(SECONDS):
+        for mode in ("2026-07-28", "legacy"):
+            async with Client(url, mode=mode) as client:
+                result = await client.call_tool("who", {})
+                assert int(result.content[0].text) != served.process.pid
+    assert served.stop() == 0
+
+
+@pytest.mark.parametrize("setting", ["", "[http]\nstateless = false"])
+def test_workers_need_stateless(frontmcp, write, setting):
+    write("frontmcp.toml", setting)
+    ran = frontmcp("run", "desk.py", "--http", "--workers", "2")
+    assert ran.code == 2
+    assert "error: --workers above 1 needs --stateless: a session of a client" in ran.err
+
+
+def test_a_port_that_is_taken(frontmcp):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ran = frontmcp("run", "desk.py", "--http", "--port", port)
+    assert ran.code == 1
+    assert f"error: can't serve on 127.0.0.1 port {port}: " in ran.err
+    assert ran.err.endswith("; try another --port\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "^error: desk.py:22: OSError: no database$"),
+        (["--http", "--port", "0"], "^error: desk could not start, see above$"),
+    ],
+)
+def test_a_server_that_can_not_start(serve, write, words, line):
+    write("desk.py", DESK.replace("    yield\n", '    raise OSError("no database")\n    yield\n'))
+    served = serve("run", "desk.py", *words)
+    served.line(line)
+    assert served.process.wait(SECONDS) == 1
