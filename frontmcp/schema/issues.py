@@ -7,9 +7,8 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, get_args
 
-import pydantic_core
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from frontmcp.schema.raw import MAX_ISSUES, Json, property_names
 
@@ -31,6 +30,9 @@ _REPHRASED: Final[Mapping[str, str]] = {
     "uuid_parsing": "Input should be a valid UUID",
 }
 """pydantic's messages that quote a part of the input."""
+
+_TOLD: Final = "frontmcp_told"
+"""Marks an issue that was told anew already."""
 
 _KNOWN: Final = frozenset(get_args(core_schema.ErrorType))
 
@@ -69,22 +71,32 @@ def data_path(issue: Any, data: Any, declared: Container[str]) -> list[str | int
 def _told(issue: Any) -> Json:
     """The message and type of an issue; pydantic's own, unless they could repeat what was sent."""
     kind, context = issue["type"], issue.get("ctx", {})
-    if kind not in _KNOWN:
+    if _TOLD in context:
+        return {"message": context[_TOLD], "type": kind}
+    if kind not in _KNOWN or not _is_pydantics(issue):
         # Made by a validator of the schema's author: its text may hold anything.
         return {"message": UNTOLD, "type": "value_error"}
     if kind in ("value_error", "assertion_error"):
-        text = str(context.get("error", ""))
-        return {"message": text if _is_constant(text, context.get("error")) else UNTOLD, "type": kind}
+        return {"message": _constant_text(context["error"]), "type": kind}
     if kind == "union_tag_invalid":
-        message = f"Input tag is none of the expected tags: {context['expected_tags']}"
-        return {"message": message, "type": kind}
+        return {"message": f"Input tag is none of the expected tags: {context['expected_tags']}", "type": kind}
     return {"message": _REPHRASED.get(kind, issue["msg"]), "type": kind}
 
 
-def _is_constant(text: str, error: Any) -> bool:
-    """Whether an error's text is written out in the code that raised it, so that no value can be in it."""
-    frames = traceback.walk_tb(getattr(error, "__traceback__", None))
-    return bool(text) and any(text in frame.f_code.co_consts for frame, _ in frames)
+def _is_pydantics(issue: Any) -> bool:
+    """Whether the message is the one that pydantic has for the type."""
+    try:
+        message: str = PydanticKnownError(issue["type"], issue.get("ctx")).message()
+    except (TypeError, ValueError):
+        return False
+    return bool(message == issue["msg"])
+
+
+def _constant_text(error: BaseException) -> str:
+    """An error's text if it is written out in the code that raised it, so that no value can be in it."""
+    text = str(error)
+    frames = traceback.walk_tb(error.__traceback__)
+    return text if text and any(text in frame.f_code.co_consts for frame, _ in frames) else UNTOLD
 
 
 def scrub(error: E) -> E:
@@ -115,7 +127,7 @@ def _bare(error: ValidationError) -> ValidationError:
     for each in error.errors(include_url=False, include_input=False):
         text = _told(each)
         told.append({
-            "type": pydantic_core.PydanticCustomError(text["type"], "{text}", {"text": text["message"]}),
+            "type": PydanticCustomError(text["type"], f"{{{_TOLD}}}", {_TOLD: text["message"]}),
             "loc": tuple(step if isinstance(step, int) or step in declared else "*" for step in each["loc"]),
             "input": None,
         })  # fmt: skip

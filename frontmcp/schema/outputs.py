@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable
-from typing import Any, Union, get_args, get_origin
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, Union, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaSerializer
 
 from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.schema.issues import data_path
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, check_schema, wrapped_schema
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
-from frontmcp.schema.values import dotted, jsonable, unserializable
+from frontmcp.schema.values import dotted, json_text, jsonable, unserializable
 
 MISMATCH = "output does not match outputSchema"
+
+
+Check: TypeAlias = Callable[[Any], list[Json]]
+"""JSON data → what is wrong with it."""
 
 
 class Output:
     """The result of an entry that says what it returns.
 
     :ivar schema: as listed to clients that take any JSON.
-    :param dump: JSON data from a value.
-    :param recheck: looks at the dumped data once more, where dumping valid input can give what does not match.
     :ivar wraps_null: the value travels as ``{"result": value}`` in every era, since it may be null.
+
+    :param matches: checks data against ``schema``.
+    :param dump: JSON data from a value.
+    :param recheck: looks at what was dumped once more; None where it can't but match.
     """
 
-    def __init__(self, schema: Json, dump: Callable[[Any], Any], recheck: Callable[[Any], None] | None = None) -> None:
-        self._issues = SchemaCheck(schema)
+    def __init__(self, schema: Json, matches: Check, dump: Callable[[Any], Any], recheck: Check | None) -> None:
+        self._matches = matches
         self._dump = dump
         self._recheck = recheck
-        self.wraps_null = not self._issues(None)
+        self.wraps_null = not matches(None)
         self.schema = wrapped_schema(schema) if self.wraps_null else schema
 
     @property
@@ -49,29 +56,28 @@ class Output:
         :raises InvalidOutputError: it does not match, or a part of it is no JSON.
         """
         data = self._dump(value)
-        if self._recheck is not None:
-            self._recheck(data)
+        if self._recheck is not None and (issues := self._recheck(data)):
+            raise _mismatch(issues[0]["path"])
         return data
-
-    def recheck_by_schema(self) -> None:
-        """Check dumped data against the listed schema."""
-        self._recheck = self.verify
 
     def verify(self, data: Any) -> None:
         """Check JSON data as it stands.
 
         :raises InvalidOutputError: it does not match.
         """
-        if issues := self._issues(data):
-            raise InvalidOutputError(MISMATCH, dotted(issues[0]["path"]))
+        if issues := self._matches(data):
+            raise _mismatch(issues[0]["path"])
+
+
+def _mismatch(path: Sequence[Any]) -> InvalidOutputError:
+    return InvalidOutputError(MISMATCH, dotted(path))
 
 
 def output_from_json_schema(given: JsonSchema) -> Output:
     """A result that matches a raw JSON Schema."""
     check_schema(given.schema)
-    made = Output(given.schema, jsonable)
-    made.recheck_by_schema()
-    return made
+    matches = SchemaCheck(given.schema)
+    return Output(given.schema, matches, jsonable, matches)
 
 
 def output_from_shape(shape: Shape, name: str) -> Output:
@@ -94,35 +100,37 @@ def output_from_type(annotation: Any) -> Output:
     opened = _opened(annotation)
     adapter = adapter_of(opened)
     schema = schema_of(adapter, "serialization")
+    matches = SchemaCheck(schema)
     to_data = _dumper(adapter)
     dump = to_data if opened is annotation else lambda value: to_data(_without_name(value))
-    if not _contains(adapter.core_schema, _may_lie):
-        return Output(schema, dump)
-    if not _contains(adapter.core_schema, _dumps_otherwise):
-        return Output(schema, dump, _validator(adapter))
-    made = Output(schema, dump)
-    made.recheck_by_schema()
-    return made
+    return Output(schema, matches, dump, _recheck(adapter, matches))
 
 
-def _validator(adapter: TypeAdapter[Any]) -> Callable[[Any], None]:
-    """Validates dumped data anew: ten times faster than its JSON Schema, where dumping gives back what was valid."""
-    validate = adapter.validator.validate_python
+def _recheck(adapter: TypeAdapter[Any], matches: SchemaCheck) -> Check | None:
+    core = adapter.core_schema
+    if not _contains(core, _may_lie):
+        return None
+    return matches if matches.is_fast or _contains(core, _dumps_otherwise) else _strict_check(adapter)
 
-    def recheck(data: Any) -> None:
+
+def _strict_check(adapter: TypeAdapter[Any]) -> Check:
+    """The type itself as a check of its dumped data: in Python much faster than its JSON Schema."""
+    validate = adapter.validator.validate_json
+
+    def check(data: Any) -> list[Json]:
         try:
-            validate(data, by_alias=True, by_name=True)
+            validate(json_text(data), strict=True, by_alias=True, by_name=True)
         except ValidationError as error:
-            path = data_path(error.errors(include_input=False)[0], data, _Everything())
-        else:
-            return
-        raise InvalidOutputError(MISMATCH, dotted(path))
+            return [{"path": data_path(error.errors(include_input=False)[0], data, _Everything())}]
+        return []
 
-    return recheck
+    return check
 
 
 def _dumper(adapter: TypeAdapter[Any]) -> Callable[[Any], Any]:
-    validate, serialize = adapter.validator.validate_python, adapter.serializer.to_python
+    validate = adapter.validator.validate_python
+    # By default NaN in a value of type Any would become null in silence.
+    serialize = SchemaSerializer(adapter.core_schema, {"ser_json_inf_nan": "constants"}).to_python
 
     def dump(value: Any) -> Any:
         try:
@@ -144,7 +152,7 @@ def _from_json_data(validate: Callable[..., Any], value: Any) -> Any:
         return validate(data, by_alias=True, by_name=True)
     except ValidationError as error:
         path = data_path(error.errors(include_input=False)[0], data, _Everything())
-    raise InvalidOutputError(MISMATCH, dotted(path))
+    raise _mismatch(path)
 
 
 class _Everything:
@@ -183,16 +191,18 @@ def _contains(node: Any, matches: Callable[[dict[str, Any]], bool]) -> bool:
     return isinstance(node, list | tuple) and any(_contains(item, matches) for item in node)
 
 
-def _may_lie(node: dict[str, Any]) -> bool:
+def _may_lie(node: Json) -> bool:
     """An instance that exists already is not validated again, and a user's functions give what they give."""
     return node.get("type") in ("model", "dataclass") or _dumps_otherwise(node)
 
 
-def _dumps_otherwise(node: dict[str, Any]) -> bool:
-    """What is dumped may look otherwise than what is read: by a user's function, a computed field, an alias."""
-    kind = node.get("type")
+def _dumps_otherwise(node: Json) -> bool:
+    """What is dumped may look otherwise than what is read, or reading it runs a user's own code."""
+    kind = str(node.get("type"))
     return (
-        kind == "computed-field"
-        or (isinstance(kind, str) and kind.startswith("function"))
+        kind in ("computed-field", "json")
+        or kind.startswith("function")
         or node.get("serialization_alias") != node.get("validation_alias")
+        or any(node.get(key) for key in ("serialization", "serialization_exclude", "post_init", "custom_init"))
+        or any(key.startswith(("ser_json", "val_json")) for key in node.get("config") or ())
     )

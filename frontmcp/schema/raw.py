@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
@@ -47,6 +46,11 @@ class SchemaCheck:
     def __init__(self, schema: Json) -> None:
         self._schema = schema
         self._accepts = _fast_check(schema)
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether jsonschema-rs does the work."""
+        return self._accepts is not None
 
     @cached_property
     def _validator(self) -> Any:
@@ -97,7 +101,7 @@ def _issues(error: JsonSchemaError) -> Iterator[Json]:
 
 
 def check_schema(schema: Json) -> None:
-    """Refuse a schema that is not valid, refers outside itself, or can't be read.
+    """Refuse a schema that is not valid, or refers outside itself.
 
     :raises ConfigurationError: with the reason.
     """
@@ -120,8 +124,6 @@ def _check_part(resource: Resource[Any], resolver: Any) -> None:
         return
     for keyword in ("$ref", "$dynamicRef"):
         _check_reference(keyword, part.get(keyword), resolver)
-    for pattern in (part.get("pattern"), *part.get("patternProperties", ())):
-        _check_pattern(pattern)
     for inner in resource.subresources():
         _check_part(inner, resolver.in_subresource(inner))
 
@@ -135,13 +137,6 @@ def _check_reference(keyword: str, reference: str | None, resolver: Any) -> None
         raise ConfigurationError(
             f'"{keyword}": "{reference}" points outside the schema, or nowhere in it; nothing is fetched'
         ) from None
-
-
-def _check_pattern(pattern: str | None) -> None:
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ConfigurationError(f"pattern {pattern!r} is not a regular expression Python can read: {error}") from None
 
 
 def inline_references(schema: Json) -> Json:

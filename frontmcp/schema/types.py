@@ -74,9 +74,11 @@ def type_of_shape(shape: Shape, name: str, *, others: Any = None) -> Any:
     :param others: the type of fields that it does not declare; None drops them.
     :raises ConfigurationError: a field can't be part of a schema, named with the reason.
     """
-    for field in shape:
+    for field, given in shape.items():
         if not isinstance(field, str):
             raise ConfigurationError(f"a field's name is text, not {field!r}")
+        if isinstance(given, tuple) and len(given) != 2:
+            raise ConfigurationError(f"a field is a type, or (type, default), not {given!r}")
     extra = {} if others is None else {"extra_items": others}
     type_ = _typed_dict(name, {field: _field(given) for field, given in shape.items()}, **extra)
     type_.__pydantic_config__ = ConfigDict(allow_inf_nan=False)
@@ -84,7 +86,7 @@ def type_of_shape(shape: Shape, name: str, *, others: Any = None) -> Any:
 
 
 def _field(given: Any) -> Any:
-    annotation, default = given if isinstance(given, tuple) and len(given) == 2 else (given, ...)
+    annotation, default = given if isinstance(given, tuple) else (given, ...)
     info = (
         FieldInfo.from_annotation(annotation)
         if default is ...
