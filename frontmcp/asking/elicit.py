@@ -12,7 +12,7 @@ from mcp.server.elicitation import render_elicitation_schema
 from pydantic import BaseModel, ValidationError
 
 from frontmcp.call import Accepted, Answer, Call, Cancelled, Declined, Question, T
-from frontmcp.errors import ElicitationInvalidError, ElicitationNotSupportedError
+from frontmcp.errors import ElicitationInvalidError, ElicitationNotSupportedError, sendable
 
 
 async def elicit(call: Call, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
@@ -22,7 +22,7 @@ async def elicit(call: Call, message: str, model: type[T]) -> Accepted[T] | Decl
     :raises ElicitationInvalidError: the answer does not fit the form.
     :raises TypeError: the model is no flat form.
     """
-    question = Question(message, _form(model))
+    question = Question(sendable(message), _form(model))
     request = call.request
     if request.asking is not None:
         return _read(await request.asking.ask(call, question), model)

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
 from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
-from frontmcp.errors import FrontMcpError, InternalMcpError, PublicMcpError, describe, public_text, to_result
+from frontmcp.errors import FrontMcpError, InternalMcpError, PublicMcpError, describe, public_text, sendable, to_result
 from frontmcp.interfaces import StateStore
 from frontmcp.registry import ToolEntry
 
@@ -430,7 +430,8 @@ class _Peer:
         self._modern = modern
 
     async def progress(self, update: ProgressUpdate) -> None:
-        await self._ctx.session.report_progress(update.progress, update.total, update.message)
+        message = sendable(update.message) if update.message is not None else None
+        await self._ctx.session.report_progress(update.progress, update.total, message)
 
     async def notify(self, message: Message) -> None:
         if not self._modern and not self._wants(message.level):
@@ -438,7 +439,7 @@ class _Peer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             await self._ctx.session.send_log_message(
-                message.level, message.data, message.logger, related_request_id=self._ctx.request_id
+                message.level, _log_data(message.data), message.logger, related_request_id=self._ctx.request_id
             )
 
     def _wants(self, level: str) -> bool:
@@ -455,6 +456,18 @@ class _Peer:
             question.message, dict(question.form), related_request_id=self._ctx.request_id
         )
         return Answer(result.action, result.content)
+
+
+def _log_data(data: Any) -> Any:
+    """What a log message says, as JSON that can be written: what is none is shown as Python shows it."""
+    if isinstance(data, str):
+        return sendable(data)
+    shown = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
+    try:
+        pydantic_core.to_json(shown)
+    except ValueError:
+        return json.loads(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace"))
+    return shown
 
 
 def _connection(ctx: Ctx) -> Connection:
