@@ -131,10 +131,6 @@ def as_definition(target: Any) -> Definition:
         raise ConfigurationError(f"tools=: {target!r} is not a tool")
     if inspect.isclass(target):
         raise ConfigurationError(f"tools=: class {place_of(target)} is not a tool: decorate it with @Tool")
-    if inspect.ismethod(target) and definitions_of(target.__func__):
-        raise ConfigurationError(
-            f"tools=: {place_of(target)} was decorated before it was bound: leave @Tool off, and list the bound method"
-        )
     return Tool.from_callable(target)
 
 

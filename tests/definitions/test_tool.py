@@ -1,0 +1,352 @@
+"""What `Tool` may decorate, and what it takes from there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp_types import TextContent, ToolAnnotations
+
+from frontmcp import App, ConfigurationError, FrontMcp, Image, Tool, ToolContext, create_direct
+from frontmcp.definitions.app import as_definition
+from frontmcp.definitions.base import snake_case
+
+
+@Tool
+async def get_ticket(id: str) -> dict[str, str]:
+    """Get one ticket.
+
+    By its id.
+    """
+    return {"id": id}
+
+
+@Tool
+class CloseTicketTool(ToolContext):
+    """Close a ticket."""
+
+    async def execute(self, id: str) -> str:
+        return f"closed {id}"
+
+
+@Tool(name="own.name-1", title="Own", description="Mine", tags=["a"], meta={"x": 1}, sync="inline", visibility="hidden")
+def configured() -> str:
+    return "done"
+
+
+class Adder:
+    """Add two numbers."""
+
+    def __call__(self, a: int, b: int = 1) -> int:
+        return a + b
+
+    async def twice(self, a: int) -> int:
+        """Twice as much."""
+        return 2 * a
+
+
+def scale(a: int, by: int) -> int:
+    """Scale a number."""
+    return a * by
+
+
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+@logged
+async def wrapped(a: int) -> int:
+    """Wrapped."""
+    return a
+
+
+# Names and descriptions
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("CloseTicket", "close_ticket"),
+        ("HTTPServer", "http_server"),
+        ("GetURL2Load", "get_url2_load"),
+        ("close", "close"),
+        ("A", "a"),
+    ],
+)
+def test_a_class_name_in_snake_case(name: str, expected: str) -> None:
+    assert snake_case(name) == expected
+
+
+def test_a_function_gives_its_name_and_docstring() -> None:
+    tool = Tool.of(get_ticket)
+    assert tool.name == "get_ticket"
+    assert tool.description == "Get one ticket.\n\nBy its id."
+
+
+def test_a_class_gives_its_name_without_tool_and_its_docstring() -> None:
+    tool = Tool.of(CloseTicketTool)
+    assert tool.name == "close_ticket"
+    assert tool.description == "Close a ticket."
+
+
+def test_a_class_called_tool_keeps_its_name() -> None:
+    @Tool
+    class Tool_(ToolContext):
+        async def execute(self) -> None:
+            """From the method."""
+
+    assert Tool.of(Tool_).name == "tool_"
+    assert Tool.of(Tool_).description == "From the method."
+
+
+def test_what_is_given_goes_before() -> None:
+    tool = Tool.of(configured)
+    assert (tool.name, tool.title, tool.description) == ("own.name-1", "Own", "Mine")
+    assert (tool.tags, tool.meta, tool.sync, tool.options) == (("a",), {"x": 1}, "inline", {"visibility": "hidden"})
+
+
+def test_a_tool_without_docstring_has_no_description() -> None:
+    def silent() -> None: ...
+
+    assert Tool.from_callable(silent).description is None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:b", "ä", "x" * 129, "a/b", "a\n"])
+def test_a_name_of_other_characters_is_refused_at_once(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="1 to 128 of the characters"):
+        Tool(name=name)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b-c_d", "x" * 128, "1"])
+def test_a_name_of_the_right_characters_is_taken(name: str) -> None:
+    assert Tool(name=name).name == name
+
+
+def test_a_lambda_needs_a_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"'<lambda>' is not allowed.*give it a name="):
+        as_definition(lambda: 1)
+
+
+# What may be decorated
+
+
+def test_the_decorated_thing_stays_usable_as_itself() -> None:
+    assert get_ticket.__name__ == "get_ticket"
+    assert configured() == "done"
+    assert isinstance(CloseTicketTool(), ToolContext)
+
+
+async def test_a_decorated_function_can_be_called_in_a_test() -> None:
+    assert await get_ticket("T-1") == {"id": "T-1"}
+    assert await CloseTicketTool().execute("T-1") == "closed T-1"
+
+
+def test_a_subclass_does_not_have_its_parents_definition() -> None:
+    class Sub(CloseTicketTool):
+        pass
+
+    with pytest.raises(ConfigurationError, match=r"Sub .*is not decorated with @Tool"):
+        Tool.of(Sub)
+    with pytest.raises(ConfigurationError, match=r"Sub .*is not a tool: decorate it with @Tool"):
+        as_definition(Sub)
+
+
+def test_a_decorated_subclass_has_its_own() -> None:
+    @Tool
+    class Sub(CloseTicketTool):
+        pass
+
+    assert Tool.of(Sub).name == "sub"
+    assert Tool.of(CloseTicketTool).name == "close_ticket"
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        (type("Plain", (), {}), "must derive from ToolContext"),
+        (3, "decorates a class or a function, not 3"),
+        ("get_ticket", r"did you mean Tool\(name='get_ticket'\)\?"),
+        (Adder().twice, "can't be decorated"),
+    ],
+)
+def test_anything_else_is_refused(target: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        Tool()(target)
+
+
+def test_one_definition_decorates_one_thing() -> None:
+    tool: Tool = Tool(name="once")
+    tool(lambda: 1)
+    with pytest.raises(ConfigurationError, match="already decorates"):
+        tool(lambda: 2)
+
+
+def test_sync_is_one_of_two_words() -> None:
+    with pytest.raises(ConfigurationError, match='sync=\'process\' must be "thread" or "inline"'):
+        Tool(sync="process")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("returns", [Image, list[Image], TextContent, "Image"])
+def test_an_output_schema_beside_content_is_refused_at_definition(returns: Any) -> None:
+    def f() -> Any: ...
+
+    f.__annotations__["return"] = returns
+    with pytest.raises(ConfigurationError, match=r'Tool "f" .*output_schema= beside a content type'):
+        Tool(output_schema={"a": int})(f)
+
+
+def test_a_return_type_without_schema_says_how_to_go_on() -> None:
+    class Own:
+        def __init__(self, x: int) -> None: ...
+
+    def f() -> list[Own]: ...
+
+    tool = Tool.from_callable(f)
+    with pytest.raises(ConfigurationError, match=r"output schema: .*annotate it with Any to serve it without a schema"):
+        tool.build()
+
+
+def no_self() -> Any:
+    @Tool
+    class Broken(ToolContext):
+        def execute() -> None: ...  # type: ignore[misc]
+
+
+def static() -> Any:
+    @Tool
+    class Broken(ToolContext):
+        @staticmethod
+        def execute() -> None: ...
+
+
+def without() -> Any:
+    @Tool
+    class Broken(ToolContext):
+        pass
+
+
+def with_init() -> Any:
+    @Tool
+    class Broken(ToolContext):
+        def __init__(self, db: int) -> None: ...
+
+        async def execute(self) -> None: ...
+
+
+def positional() -> Any:
+    @Tool
+    def broken(a: int, /) -> None: ...
+
+
+def many() -> Any:
+    @Tool
+    def broken(*args: int) -> None: ...
+
+
+def yields() -> Any:
+    @Tool
+    def broken() -> Any:
+        yield 1
+
+
+async def async_yields() -> Any:
+    @Tool
+    async def broken() -> Any:
+        yield 1
+
+
+def method() -> Any:
+    class Desk:
+        @Tool
+        def broken(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("define", "named"),
+    [
+        (no_self, "its first parameter is self"),
+        (static, "execute must be a plain method"),
+        (without, "has no execute method"),
+        (with_init, "__init__ takes arguments"),
+        (positional, "parameter 'a' can't be given by name"),
+        (many, "parameter 'args' can't be given by name"),
+        (yields, "the body yields"),
+        (method, "it is a method"),
+    ],
+)
+def test_a_body_that_can_not_run_is_refused_at_definition(define: Callable[[], Any], named: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        define()
+    assert named in str(refused.value)
+    assert 'Tool "broken" (' in str(refused.value)
+
+
+async def test_an_async_generator_is_refused_too() -> None:
+    with pytest.raises(ConfigurationError, match="the body yields"):
+        await async_yields()
+
+
+# What may be listed under tools=
+
+
+adder = Adder()
+LISTED = [
+    (get_ticket, "get_ticket", "Get one ticket.\n\nBy its id.", {"id": "T"}, {"id": "T"}),
+    (CloseTicketTool, "close_ticket", "Close a ticket.", {"id": "T"}, None),
+    (scale, "scale", "Scale a number.", {"a": 2, "by": 3}, 6),
+    (functools.partial(scale, by=5), "scale", "Scale a number.", {"a": 2}, 10),
+    (functools.partial(scale, 3), "scale", "Scale a number.", {"by": 2}, 6),
+    (adder, "adder", "Add two numbers.", {"a": 2}, 3),
+    (adder.twice, "twice", "Twice as much.", {"a": 2}, 4),
+    (wrapped, "wrapped", "Wrapped.", {"a": 2}, 2),
+    (Tool(name="named")(functools.partial(scale, by=1)), "named", "Scale a number.", {"a": 2}, 2),
+    (Tool.from_callable(adder.twice), "twice", "Twice as much.", {"a": 2}, 4),
+]
+
+
+@pytest.mark.parametrize(("target", "name", "description", "arguments", "structured"), LISTED)
+async def test_what_may_be_listed_is_called_and_described(
+    target: Any, name: str, description: str, arguments: dict[str, Any], structured: Any
+) -> None:
+    async with create_direct(FrontMcp("s", tools=[target])) as direct:
+        (listed,) = await direct.list_tools()
+        assert (listed.name, listed.description) == (name, description)
+        assert set(arguments) <= set(listed.input_schema["properties"])
+        assert (await direct.call_tool(name, arguments)).structured_content == structured
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        (Adder, "is not a tool: decorate it with @Tool"),
+        (3, "3 is not a tool"),
+        (Tool(name="nothing"), "decorates nothing"),
+    ],
+)
+def test_what_is_no_tool_is_refused(target: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        as_definition(target)
+
+
+def test_what_is_no_tool_stops_the_start_and_not_the_import() -> None:
+    server = FrontMcp("s", tools=[Adder, 3, scale])
+    with pytest.raises(ConfigurationError) as refused:
+        server.check()
+    assert len(refused.value.problems) == 2
+
+
+async def test_hints_icons_tags_and_meta_are_listed() -> None:
+    @Tool(annotations=ToolAnnotations(read_only_hint=True), tags=["a", "b"], meta={"own": 1}, title="Title")
+    async def f() -> None: ...
+
+    async with create_direct(FrontMcp("s", apps=[App(id="a", tools=[f])])) as direct:
+        (listed,) = await direct.list_tools()
+    assert listed.annotations == ToolAnnotations(read_only_hint=True)
+    assert listed.title == "Title"
+    assert listed.meta == {"own": 1, "frontmcp/tags": ["a", "b"]}
