@@ -15,8 +15,7 @@ from typing import Any, Final, cast
 
 import anyio
 import sniffio
-from mcp_types import CallToolResult
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from frontmcp.abort import AbortSignal
 from frontmcp.asking import elicit, once
@@ -34,6 +33,7 @@ from frontmcp.call import (
 )
 from frontmcp.chain import Step, add_note, blame, compile_all, compile_wrappers, run_step
 from frontmcp.errors import (
+    AccessDeniedError,
     CallDepthError,
     FlowControl,
     FrontMcpError,
@@ -43,16 +43,13 @@ from frontmcp.errors import (
     NotAnException,
     PluginError,
     Response,
-    ToolExecutionError,
-    ToolNotFoundError,
-    AccessDeniedError,
+    describe,
     unwrap_group,
 )
-from frontmcp.errors import describe
 from frontmcp.invoke import context_of
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
-from frontmcp.registry import Entry, Registry, ToolEntry
+from frontmcp.registry import Entry, ListName, Registry, ToolEntry
 from frontmcp.schema import scrub
 
 logger = logging.getLogger("frontmcp.pipeline")
@@ -92,11 +89,12 @@ class Pipeline:
     ) -> None:
         self.server = server
         self.registry = registry
+        self._directories = registry.directories
         self.plugins = plugins
         self.providers = providers
         self.max_call_depth = max_call_depth
         self._resolve: Callable[[str, Call], Any] | None = None
-        self._listed: tuple[int, list[tuple[str, ToolEntry]] | None] | None = None
+        self._shared_lists: dict[ListName, list[tuple[str, Any]] | None] = {}
 
     # Plans
 
@@ -104,7 +102,7 @@ class Pipeline:
         """Make the plan of every entry anew; what is wrong with their own hooks, in words."""
         problems: list[str] = []
         self._resolve = self.plugins.chain("resolve_tool")
-        self._listed = None
+        self._shared_lists.clear()
         for entry in self.registry.entries():
             try:
                 entry.plan = self.plan(entry)
@@ -119,13 +117,13 @@ class Pipeline:
 
         :raises ConfigurationError: a hook on the entry's own class can't be one.
         """
-        body = entry.definition.body  # type: ignore[attr-defined]
+        body = entry.definition.body
         own = self.plugins.own_steps(entry, body.context_class, context_of) if body.context_class else {}
         steps = {hook: self.plugins.ordered(hook, entry, own.get(hook, ())) for hook in STAGES}
         around, guard = steps["around_execute"], steps["guard_call"]
         chain = self.plugins.chain
         return Plan(
-            invoke=entry.invoke,  # type: ignore[attr-defined]
+            invoke=entry.invoke,
             visible=chain("entry_visible", entry),
             authorize=chain("check_authorities", entry),
             guard=compile_wrappers(guard, self._work) if guard else None,
@@ -200,8 +198,8 @@ class Pipeline:
             if call.kept:
                 return None
             result = await (self._work(call) if plan.guard is None else plan.guard(call))
-            if result.is_error and call.parent is not None:
-                raise ToolExecutionError.from_result(call.entry.name, result)
+            if call.parent is not None:
+                call.entry.ensure_success(result)
             return result
         except BaseException as error:
             if is_cancellation(error):
@@ -221,26 +219,26 @@ class Pipeline:
     def find(self, call: Call) -> Plan:
         """Resolve the name and ask whether the call may see what it found.
 
-        :raises ToolNotFoundError: there is none, or it may not.
+        :raises FrontMcpError: there is none, or it may not; in the words of the kind.
         """
         entry = call.entry
         if entry is None:
-            entry = self.registry.find(call.name) if call.scope is None else call.scope.get(call.name)
+            entry = self._directories[call.kind].find(call)
             if entry is None:
                 entry = self._resolved(call)
         plan: Plan = entry.plan
         if plan.visible is not None and False in plan.visible(call, entry):
-            raise ToolNotFoundError(call.name)
+            raise self._directories[call.kind].not_found(call.name)
         call.entry = entry
         call.plan = plan
         return plan
 
     def _resolved(self, call: Call) -> Entry:
-        found = self._resolve(call.name, call) if self._resolve is not None else None
+        found = self._resolve(call.name, call) if self._resolve is not None and call.kind == "tool" else None
         if isinstance(found, str):
             found = self.registry.find(found) if call.scope is None else call.scope.get(found)
         if found is None or (call.scope is not None and found not in call.scope.values()):
-            raise ToolNotFoundError(call.name)
+            raise self._directories[call.kind].not_found(call.name)
         return cast("Entry", found)
 
     async def _authorize(self, call: Call) -> None:
@@ -250,7 +248,9 @@ class Pipeline:
             if error is not call._invalid:
                 raise
             # A policy that can't read the input can't have allowed the call; the input's own error comes later.
-            raise AccessDeniedError(f'Access denied to {call.entry.kind} "{call.entry.id}": its input can\'t be judged') from None
+            raise AccessDeniedError(
+                f'Access denied to {call.entry.kind} "{call.entry.id}": its input can\'t be judged'
+            ) from None
 
     async def _work(self, call: Call) -> Any:
         """Validate, will, execute, did, format."""
@@ -319,16 +319,15 @@ class Pipeline:
 
     def _leaving(self, call: Call, error: BaseException) -> BaseException:
         """The error as it leaves this level (architecture §6)."""
-        name = call.entry.name if call.entry is not None else call.name
         if isinstance(error, FlowControl):
             original = error.original_error
             if call.parent is not None:
                 return error
-            return original if isinstance(original, FrontMcpError) else ToolExecutionError(name, original)
+            return original if isinstance(original, FrontMcpError) else _failed(call, original)
         passes = isinstance(error, FrontMcpError) and (
             error is not call.failure or error.public or isinstance(error, InvalidOutputError | PluginError)
         )
-        return error if passes else ToolExecutionError(name, error)
+        return error if passes else _failed(call, error)
 
     async def _observe(self, call: Call, error: BaseException) -> None:
         steps = call.plan.steps.get("on_error", ()) if call.plan is not None else self._unbound("on_error")
@@ -353,22 +352,28 @@ class Pipeline:
         self, request: RequestContext, *, surface: Surface | None = "mcp"
     ) -> list[tuple[str, ToolEntry]]:
         """The tools a caller may see, with the names they are listed under, sorted."""
-        _, shared = self.shared_list
+        return await self.list_entries("tools", request, surface=surface)
+
+    async def list_entries(
+        self, list_name: ListName, request: RequestContext, *, surface: Surface | None = "mcp"
+    ) -> list[tuple[str, Any]]:
+        """The entries of a list that a caller may see, with what they are listed under, sorted by that."""
+        shared = self.shared_list(list_name)
         if shared is not None:
             return shared
-        tools = self.registry.tools
-        return self.registry.listed([entry for entry in tools if await self._may_list(entry, request, surface)])
+        entries = self.registry.of_list(list_name)
+        seen = [entry for entry in entries if await self._may_list(entry, request, surface)]
+        return self.registry.listed(list_name, seen)
 
-    @property
-    def shared_list(self) -> tuple[int, list[tuple[str, ToolEntry]] | None]:
-        """The list that is the same for every caller, with the registry's version; None when it depends on them."""
-        if self._listed is None or self._listed[0] != self.registry.version:
-            entries = self.registry.tools
+    def shared_list(self, list_name: ListName) -> list[tuple[str, Any]] | None:
+        """The list that is the same for every caller; None when it depends on them."""
+        if list_name not in self._shared_lists:
+            entries = self.registry.of_list(list_name)
             same = all(entry.plan.visible is None and entry.plan.authorize is None for entry in entries)
-            self._listed = (self.registry.version, self.registry.listed(entries) if same else None)
-        return self._listed
+            self._shared_lists[list_name] = self.registry.listed(list_name, entries) if same else None
+        return self._shared_lists[list_name]
 
-    async def _may_list(self, entry: ToolEntry, request: RequestContext, surface: Surface | None) -> bool:
+    async def _may_list(self, entry: Entry, request: RequestContext, surface: Surface | None) -> bool:
         plan: Plan = entry.plan
         if plan.visible is None and plan.authorize is None:
             return True
@@ -448,14 +453,25 @@ def _body_outcome(call: Call, error: BaseException) -> Any:
     leaf = unwrap_group(error)
     if isinstance(leaf, Response):
         return leaf.value
-    if isinstance(leaf, ValidationError):
-        leaf = scrub(leaf)
-    elif not isinstance(leaf, Exception):
+    leaf = scrub(leaf)
+    if not isinstance(leaf, Exception):
         leaf = NotAnException(leaf).with_traceback(leaf.__traceback__)
     call.failure = leaf
     if leaf is error:
         raise error
-    raise leaf from None
+    try:
+        raise leaf from None
+    finally:
+        # What is handled here, and would be its context, may hold what was sent.
+        leaf.__context__ = None
+
+
+def _failed(call: Call, error: BaseException | None) -> FrontMcpError:
+    """What an error that is not public becomes, where it leaves a call."""
+    if call.entry is None:
+        return InternalMcpError("" if error is None else describe(error))
+    failed: FrontMcpError = call.entry.failed(error)
+    return failed
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -478,4 +494,3 @@ def _fresh_input(call: Call) -> Any:
         if name not in validated or value is not validated[name]:
             target[name] = value
     return fresh
-

@@ -35,7 +35,7 @@ from frontmcp.hooks import Mark, marks
 from frontmcp.hookspecs import PROJECT, HookOptions, Spec, read_specs
 from frontmcp.loading import Loader, PluginSettings
 from frontmcp.loading import PluginInfo as PluginInfo
-from frontmcp.registry import Entry, ToolEntry
+from frontmcp.registry import Entry
 
 NOT_FOR_AUTOLOAD = ("authenticate",)
 ON_CLASSES = ("will_execute", "did_execute", "around_execute")
@@ -69,7 +69,7 @@ class Implementation:
 
 
 def _is_of_kind(entry: Entry, kinds: Iterable[str]) -> bool:
-    return entry.kind in kinds or ("tool" in kinds and isinstance(entry, ToolEntry))
+    return not set(kinds).isdisjoint(entry.kinds)
 
 
 class _Pluggy(pluggy.PluginManager):

@@ -7,10 +7,10 @@ import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pydantic_core
-from mcp_types import CallToolResult
+from pydantic import BaseModel
 
 from frontmcp.call import Caller
 from frontmcp.errors import ElicitationStateTooLargeError, InternalMcpError, PublicMcpError
@@ -25,6 +25,7 @@ INLINE_BYTES: Final = 32 * 1024
 INLINE_TOTAL: Final = 2 * INLINE_BYTES
 """How much the state carries inline altogether: it travels to the client and back."""
 
+R = TypeVar("R", bound=BaseModel)
 RecordKey = tuple[str, str, str]
 
 
@@ -130,7 +131,7 @@ class Luggage:
         return data
 
 
-def dump_result(result: CallToolResult) -> dict[str, Any]:
+def dump_result(result: BaseModel) -> dict[str, Any]:
     """A result as the outcome of a record."""
     return {"result": result.model_dump(mode="json", by_alias=True)}
 
@@ -151,10 +152,10 @@ def dump_error(error: BaseException) -> dict[str, Any]:
     return dumped
 
 
-def restore(outcome: Mapping[str, Any]) -> CallToolResult:
+def restore(outcome: Mapping[str, Any], result_type: type[R]) -> R:
     """The result of an outcome; an error is raised again."""
     if "result" in outcome:
-        return CallToolResult.model_validate(outcome["result"])
+        return result_type.model_validate(outcome["result"])
     raise _restored_error(outcome)
 
 

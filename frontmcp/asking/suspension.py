@@ -12,10 +12,10 @@ from typing import Any, Final, Protocol
 import anyio
 import anyio.lowlevel
 import pydantic_core
-from mcp_types import CallToolResult
+from pydantic import BaseModel
 
 from frontmcp.asking.elicit import kept
-from frontmcp.asking.state import Luggage, Record, RecordKey, State, dump_error, dump_result, restore
+from frontmcp.asking.state import Luggage, R, Record, RecordKey, State, dump_error, dump_result, restore
 from frontmcp.call import Answer, Call, Caller, Question
 from frontmcp.errors import ElicitationNotSupportedError, FlowControl, FrontMcpError
 from frontmcp.interfaces import StateStore
@@ -83,14 +83,14 @@ class Suspension:
         self._waiting: set[int] = set()
         self._scope = anyio.CancelScope()
 
-    async def run(self, start: Callable[[], Awaitable[CallToolResult]]) -> CallToolResult | Suspended:
+    async def run(self, start: Callable[[], Awaitable[R]]) -> R | Suspended:
         """Run the outermost call.
 
         :returns: its result, or what it waits for.
         :raises ElicitationStateTooLargeError: what an inner call returned can't be kept; nothing is asked.
         """
         failure: Exception | None = None
-        result: CallToolResult | None = None
+        result: R | None = None
         # Suspending cancels, so that it unwinds gathers and task groups and no body can swallow it.
         with self._scope:
             try:
@@ -132,7 +132,7 @@ class Suspension:
             runner.find(call)
         except FrontMcpError:
             return await runner.run(call)
-        key = (_key(call.parent), call.entry.id, _arguments(call))
+        key = (_key(call.parent), _target(call), _arguments(call))
         earlier = self._kept.get(key)
         if earlier:
             return await self._serve(call, runner, earlier.pop(0))
@@ -140,7 +140,7 @@ class Suspension:
         call.record = (*key, turn)
         self._open[id(call)] = []
         try:
-            result: CallToolResult = await runner.run(call)
+            result: BaseModel = await runner.run(call)
         except (FlowControl, FrontMcpError) as error:
             # What fails because it is being left has not ended: it runs again.
             if not self._scope.cancel_called:
@@ -154,13 +154,14 @@ class Suspension:
             self._finished(call, Record(*key, turn, call.path, dump_result(result)))
         return result
 
-    async def _serve(self, call: Call, runner: _Runner, record: Record) -> CallToolResult:
+    async def _serve(self, call: Call, runner: _Runner, record: Record) -> BaseModel:
         """How a call ended before, if its caller may still make it."""
         outcome = await self._luggage.unpack(record.outcome, _called(record))
         call.kept = True
         await runner.run(call)
         self._finished(call, record)
-        return restore(outcome)
+        result: BaseModel = restore(outcome, call.entry.result_type)
+        return result
 
     def _turn(self, key: RecordKey) -> int:
         """The first number that no call alike has, here or among those that finished before."""
@@ -237,6 +238,12 @@ def _key(call: Call | None) -> str:
         call.record = _digest(*call.record)
     key: str = call.record
     return key
+
+
+def _target(call: Call) -> str:
+    """What is called: its canonical id, and its kind unless it is a tool."""
+    entry = call.entry
+    return entry.id if call.kind == "tool" else f"{entry.kind} {entry.id}"
 
 
 def _arguments(call: Call) -> str:

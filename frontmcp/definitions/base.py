@@ -6,16 +6,21 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from mcp_types import Icon
 
 from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
+from frontmcp.definitions.body import Body, read_body
 from frontmcp.errors import ConfigurationError
+from frontmcp.schema import Input
 
+F = TypeVar("F", bound=Callable[..., Any])
 Self = TypeVar("Self", bound="Definition")
+Sync: TypeAlias = Literal["thread", "inline"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ATTRIBUTE = "__frontmcp__"
@@ -37,6 +42,10 @@ class Definition:
     noun: ClassVar[str]
     context_class: ClassVar[type[Context]]
 
+    sync: Sync
+    input: Input
+    model_parameter: str | None = None
+
     def _configure(
         self,
         *,
@@ -46,8 +55,12 @@ class Definition:
         icons: Sequence[Icon] = (),
         meta: Mapping[str, Any] | None = None,
         tags: Sequence[str] = (),
+        sync: Sync = "thread",
         **options: Any,
     ) -> None:
+        if sync not in ("thread", "inline"):
+            raise ConfigurationError(f'{self.noun}: sync={sync!r} must be "thread" or "inline"')
+        self.sync = sync
         self.given_name = name
         self.title = title
         self.given_description = description
@@ -59,6 +72,18 @@ class Definition:
         self.namespace: Mapping[str, Any] | None = None
         if name is not None:
             self._check_name(name)
+
+    def __call__(self, target: F) -> F:
+        self.bind(target, caller_namespace())
+        self.attach(target)
+        return target
+
+    @classmethod
+    def from_callable(cls: type[Self], target: Any) -> Self:
+        """A definition for a plain function, which stays unmarked."""
+        definition = cls()
+        definition.bind(target, caller_namespace())
+        return definition
 
     @classmethod
     def of(cls: type[Self], target: Any) -> Self:
@@ -117,6 +142,39 @@ class Definition:
         self.target = target
         self.namespace = namespace
         self._check_name(self.name)
+        try:
+            self._placed(self._check_annotations)
+        except NameError:
+            # An annotation of something that is defined further down: read again when the entry is registered.
+            return
+
+    @cached_property
+    def body(self) -> Body:
+        return read_body(self.target, self.namespace, self.context_class)
+
+    def build(self) -> None:
+        """Read the body and build every schema now.
+
+        :raises ConfigurationError: something of it can't be served, named with place and fix.
+        """
+        try:
+            self._placed(self._check)
+        except NameError as error:
+            raise ConfigurationError(f"{self.place}: annotation: {error}; define it above, or in the module") from error
+
+    def _placed(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self.place}: {error}") from error
+
+    def _check_annotations(self) -> None:
+        """Check what can be checked when the body is decorated."""
+        _ = self.body
+
+    def _check(self) -> None:
+        """Check the rest."""
+        _ = self.input
 
     def attach(self, target: Any) -> None:
         """Let `of` find this definition on ``target``.

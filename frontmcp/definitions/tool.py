@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import Any, ClassVar, overload
 
 from mcp_types import Icon, ToolAnnotations
 from pydantic import BaseModel
@@ -14,8 +14,7 @@ from frontmcp.call import Kind
 from frontmcp.content import annotates_content
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.tool import ToolContext
-from frontmcp.definitions.base import Definition, caller_namespace
-from frontmcp.definitions.body import Body, read_body
+from frontmcp.definitions.base import Definition, F, Sync
 from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import (
@@ -31,9 +30,6 @@ from frontmcp.schema import (
     output_from_type,
     output_type,
 )
-
-F = TypeVar("F", bound=Callable[..., Any])
-Sync = Literal["thread", "inline"]
 
 
 class Tool(Definition):
@@ -59,7 +55,6 @@ class Tool(Definition):
     input_schema: SchemaLike | None
     output_schema: Any
     annotations: ToolAnnotations | None
-    sync: Sync
 
     # Type checkers take a decorated thing for what `__new__` returns: the bare form gives it back as it is.
     @overload
@@ -98,59 +93,27 @@ class Tool(Definition):
         input_schema: SchemaLike | None = None,
         output_schema: Any = None,
         annotations: ToolAnnotations | None = None,
-        sync: Sync = "thread",
         **shared: Any,
     ) -> None:
         super()._configure(**shared)
-        if sync not in ("thread", "inline"):
-            raise ConfigurationError(f'Tool: sync={sync!r} must be "thread" or "inline"')
         self.input_schema = input_schema
         self.output_schema = output_schema
         self.annotations = annotations
-        self.sync = sync
 
-    def __call__(self, target: F) -> F:
-        self.bind(target, caller_namespace())
-        self.attach(target)
-        return target
-
-    @classmethod
-    def from_callable(cls, target: Any) -> Tool:
-        """A definition for a plain function, which stays unmarked."""
-        tool: Tool = cls()
-        tool.bind(target, caller_namespace())
-        return tool
-
-    def bind(self, target: Any, namespace: Mapping[str, Any] | None) -> None:
-        super().bind(target, namespace)
-        try:
-            returns = self._placed(lambda: self.body).returns
-        except NameError:
-            # An annotation of something that is defined further down: read again when the tool is registered.
-            return
+    def _check_annotations(self) -> None:
+        returns = self.body.returns
         if self.output_schema is not None and annotates_content(returns):
             raise ConfigurationError(
-                f"{self.place}: output_schema= beside a content type as return annotation; "
-                "content has no schema, drop one of the two"
+                "output_schema= beside a content type as return annotation; content has no schema, drop one of the two"
             )
 
-    def _placed(self, read: Callable[[], Any]) -> Any:
-        try:
-            return read()
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{self.place}: {error}") from error
-
     @cached_property
-    def body(self) -> Body:
-        return read_body(self.target, self.namespace, self.context_class)
-
-    @cached_property
-    def model_parameter(self) -> str | None:
+    def model_parameter(self) -> str | None:  # type: ignore[override]
         """The parameter that takes the whole ``input_schema`` model."""
         return self.body.parameter_of(self.input_schema) if _is_model(self.input_schema) else None
 
     @cached_property
-    def input(self) -> Input:
+    def input(self) -> Input:  # type: ignore[override]
         """The arguments; from ``input_schema=``, else from the signature."""
         given, body = self.input_schema, self.body
         if given is None:
@@ -174,16 +137,9 @@ class Tool(Definition):
         annotation = output_type(self.body.returns) if given is None else given
         return None if annotation is None else output_from_type(annotation)
 
-    def build(self) -> None:
-        """Read the body and build both schemas now.
-
-        :raises ConfigurationError: something of it can't be served, named with place and fix.
-        """
-        try:
-            self._placed(self._check_parameters)
-            self._placed(self._check_output)
-        except NameError as error:
-            raise ConfigurationError(f"{self.place}: annotation: {error}; define it above, or in the module") from error
+    def _check(self) -> None:
+        self._check_parameters()
+        self._check_output()
 
     def _check_output(self) -> None:
         try:

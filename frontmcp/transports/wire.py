@@ -46,6 +46,7 @@ Ctx = ServerRequestContext[Any, Any]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
 TIDY_SECONDS: Final = 5.0
+TELL_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
 
 
@@ -113,18 +114,19 @@ class InFlight:
     """Which requests of older sessions are on their way, from the arrival of the id until it can't be mixed up.
 
     A request is over when its connection is done *and* its handler does not run: on a session whose stream was
-    dropped the handler runs on, and after an answer the SDK still tidies up.
+    dropped the handler runs on, and after an answer the SDK still tidies up. Ids that are written alike are one: the
+    SDK mixes up ``1`` and ``"1"``.
     """
 
     def __init__(self) -> None:
-        self._flights: dict[tuple[str, Any], _Flight] = {}
+        self._flights: dict[tuple[str, str], _Flight] = {}
 
     def __len__(self) -> int:
         return len(self._flights)
 
     async def arrive(self, session: str, request_id: Any) -> bool:
         """Whether the id is free, or soon will be; then it is taken."""
-        key = (session, request_id)
+        key = (session, str(request_id))
         earlier = self._flights.get(key)
         if earlier is not None and earlier.answered:
             with anyio.move_on_after(TIDY_SECONDS):
@@ -136,13 +138,13 @@ class InFlight:
 
     def leave(self, session: str, request_id: Any) -> None:
         """The connection is done with the request."""
-        key = (session, request_id)
+        key = (session, str(request_id))
         self._flights[key].connected = False
         self._tidy(key)
 
     async def __call__(self, ctx: Ctx, call_next: Any) -> Any:
         """The SDK's middleware around every handler."""
-        key = (_connection(ctx).session_id or "", ctx.request_id)
+        key = (_connection(ctx).session_id or "", str(ctx.request_id))
         flight = self._flights.get(key)
         if flight is None:
             return await call_next(ctx)
@@ -153,7 +155,7 @@ class InFlight:
             flight.running, flight.answered = False, True
             self._tidy(key)
 
-    def _tidy(self, key: tuple[str, Any]) -> None:
+    def _tidy(self, key: tuple[str, str]) -> None:
         flight = self._flights.get(key)
         if flight is not None and not flight.connected and not flight.running:
             del self._flights[key]
@@ -274,8 +276,8 @@ class Wire:
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         listed = await self._pipeline.list_tools(request)
         cursor = params.cursor if params is not None else None
-        version, shared = self._pipeline.shared_list
-        if listed is not shared:
+        version = self._pipeline.registry.version
+        if listed is not self._pipeline.shared_list("tools"):
             return self._page(listed, cursor, modern)
         key = (version, modern, cursor)
         if key not in self._pages:
@@ -390,7 +392,7 @@ class Wire:
             request, params.name, params.arguments, progress_token=token, attempt=suspension.attempt
         )
         try:
-            outcome = await suspension.run(lambda: self._pipeline.run(call))
+            outcome: types.CallToolResult | Suspended = await suspension.run(lambda: self._pipeline.run(call))
         except Exception as error:
             return self._failed(error, call)
         if not isinstance(outcome, Suspended):
@@ -416,8 +418,9 @@ class Wire:
         """Tell the clients of both eras that a list changed."""
         self._pages.clear()
         await self._bus.publish(ToolsListChanged())
-        for connection in list(self._connections):
-            await connection.send_tool_list_changed()
+        async with anyio.create_task_group() as group:
+            for connection in self._connections:
+                group.start_soon(_tell, connection)
 
 
 class _Peer:
@@ -456,6 +459,12 @@ class _Peer:
             question.message, dict(question.form), related_request_id=self._ctx.request_id
         )
         return Answer(result.action, result.content)
+
+
+async def _tell(connection: Connection) -> None:
+    # A client that opened a stream and does not read it must not hold up the others.
+    with anyio.move_on_after(TELL_SECONDS):
+        await connection.send_tool_list_changed()
 
 
 def _log_data(data: Any) -> Any:

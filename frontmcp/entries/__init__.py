@@ -1,0 +1,5 @@
+"""What can be called: one module per noun. An entry owns what differs from kind to kind; the road is the same."""
+
+from frontmcp.entries.base import Entry as Entry
+from frontmcp.entries.base import ListName as ListName
+from frontmcp.entries.tool import ToolEntry as ToolEntry

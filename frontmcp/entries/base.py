@@ -1,0 +1,120 @@
+"""`Entry`: one thing that can be called, and all that differs from kind to kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import pydantic_core
+
+from frontmcp.call import Kind
+from frontmcp.definitions.base import Definition
+from frontmcp.errors import FrontMcpError
+from frontmcp.invoke import Invoke, make_invoke
+from frontmcp.providers import Providers
+from frontmcp.schema import json_text, jsonable
+from frontmcp.schema.values import unserializable
+from frontmcp.threads import Threads
+
+ListName: TypeAlias = Literal["tools", "resources", "templates", "prompts"]
+
+
+class Entry:
+    """One thing that can be called. Made by the registry; plugins read it, and write ``options`` in `prepare_entry`.
+
+    :cvar kinds: what it counts as, in a hook's ``kinds=``.
+    :cvar list_name: the list it stands in.
+    :cvar result_type: the protocol's result of a call.
+    :ivar definition: what the user wrote.
+    :ivar options: options that plugins claim, by name.
+    :ivar listed_name: its name in lists where several apps have an entry of that name.
+    :ivar plan: its stages, compiled; owned by the pipeline.
+    :ivar invoke: starts the body for a call with validated input.
+    :ivar validate: arguments → typed input; raises `InvalidInputError`.
+    """
+
+    kind: ClassVar[Kind]
+    kinds: ClassVar[tuple[Kind, ...]]
+    list_name: ClassVar[ListName]
+    result_type: ClassVar[type[Any]]
+
+    def __init__(self, definition: Definition, app_id: str, *, threads: Threads, providers: Providers) -> None:
+        self.definition = definition
+        self.app_id = app_id
+        self.name = definition.name
+        self.id = f"{app_id}:{self.name}"
+        self.listed_name = f"{app_id}.{self.name}"
+        self.options: dict[str, Any] = dict(definition.options)
+        self.plan: Any = None
+        definition.build()
+        body = definition.body
+        for name, type_ in body.injected.items():
+            providers.ask(type_, f"{definition.place}: parameter {name!r}")
+        self.validate: Callable[[Any], Any] = definition.input.validate
+        self.invoke: Invoke = make_invoke(
+            body,
+            model_parameter=definition.model_parameter,
+            sync=definition.sync,
+            threads=threads,
+            providers=providers,
+        )
+
+    def __repr__(self) -> str:
+        return f'<{self.kind} "{self.id}">'
+
+    def format(self, value: Any) -> Any:
+        """The protocol's result for a raw value.
+
+        :raises InvalidOutputError: it does not match, or is no JSON.
+        """
+        raise NotImplementedError
+
+    def check(self, result: Any) -> None:
+        """Check a result that was not made by `format`.
+
+        :raises InvalidOutputError: it does not match, or is no JSON.
+        """
+        raise NotImplementedError
+
+    def failed(self, error: BaseException | None) -> FrontMcpError:
+        """The error that an error of the body, which is not public, becomes."""
+        raise NotImplementedError
+
+    def ensure_success(self, result: Any) -> None:
+        """Raise the error that a result stands for, if it does."""
+
+    def wire(self, *, name: str, modern: bool) -> Any:
+        """As listed under a name, to clients of 2026-07-28 on or to older ones."""
+        raise NotImplementedError
+
+
+def listed_meta(definition: Definition) -> dict[str, Any] | None:
+    """The ``_meta`` of a listed entry."""
+    meta = dict(definition.meta)
+    if definition.tags:
+        meta["frontmcp/tags"] = list(definition.tags)
+    return meta or None
+
+
+def text_of(value: Any) -> str:
+    """The text that stands for a value: a string as it is, else compact JSON.
+
+    :raises InvalidOutputError: a part of it is no JSON, or no text, named by its path.
+    """
+    data = jsonable(value)
+    if not isinstance(data, str):
+        return json_text(data)
+    if not data.isascii():
+        check_sendable(data)
+    return data
+
+
+def check_sendable(data: Any) -> None:
+    """What can't be written as JSON would end the connection: it fails when the result has left us.
+
+    :raises InvalidOutputError: it can't.
+    """
+    try:
+        pydantic_core.to_json(data)
+    except ValueError as error:
+        raise unserializable(data) from error
