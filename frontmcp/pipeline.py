@@ -121,13 +121,14 @@ class Pipeline:
         own = self.plugins.own_steps(entry, body.context_class, context_of) if body.context_class else {}
         steps = {hook: self.plugins.ordered(hook, entry, own.get(hook, ())) for hook in STAGES}
         around, guard = steps["around_execute"], steps["guard_call"]
+        will = compile_all(steps["will_execute"])
         chain = self.plugins.chain
         return Plan(
             invoke=entry.invoke,
             visible=chain("entry_visible", entry),
             authorize=chain("check_authorities", entry),
             guard=compile_wrappers(guard, self._work) if guard else None,
-            will=compile_all(steps["will_execute"]),
+            will=_remembering(will) if will is not None and around else will,
             around=compile_wrappers(around, self._execute) if around else None,
             did=compile_all(steps["did_execute"]),
             format=chain("format_result", entry) or Call.format,
@@ -261,12 +262,9 @@ class Pipeline:
         if (invalid := call.validate()) is not None:
             raise invalid
         try:
-            if plan.around is not None:
-                call.baseline = (_fields(call.input), None)
             if plan.will is not None:
                 await plan.will(call)
             if plan.around is not None:
-                call.baseline = (call.baseline[0], _fields(call.input), call.input)
                 value = await plan.around(call)
             else:
                 try:
@@ -474,17 +472,30 @@ def _failed(call: Call, error: BaseException | None) -> FrontMcpError:
     return failed
 
 
+def _remembering(will: Callable[[Call], Awaitable[Any]]) -> Callable[[Call], Awaitable[Any]]:
+    """``will``, and what it changed is kept for around hooks that execute again."""
+
+    async def run(call: Call) -> None:
+        validated = _fields(call.input)
+        await will(call)
+        call.baseline = (validated, _fields(call.input), call.input)
+
+    return run
+
+
 def _fields(value: Any) -> dict[str, Any]:
     """A shallow copy of typed input."""
-    if isinstance(value, BaseModel):
-        return dict(value.__dict__)
-    return dict(value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return dict(value)
+    return dict(value.__dict__) if isinstance(value, BaseModel) else {}
 
 
 def _fresh_input(call: Call) -> Any:
     """Input for another execution: validated anew, with what will hooks changed, without what the body changed."""
-    validated, after_will, given = call.baseline
     fresh = call.entry.validate(call.arguments)
+    if call.baseline is None:
+        return fresh
+    validated, after_will, given = call.baseline
     if type(fresh) is not type(given):
         return given
     target = fresh.__dict__ if isinstance(fresh, BaseModel) else fresh

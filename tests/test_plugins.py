@@ -681,3 +681,41 @@ class TestHooksOfAToolsClass:
 
         server = FrontMcp("desk", tools=[Counted])
         assert [await call(server, "counted") for _ in range(2)] == ["1", "1"]
+
+
+class TestRetry:
+    class Again(Plugin):
+        @Around("execute")
+        async def again(self, call: Call, call_next: CallNext) -> Any:
+            await call_next()
+            return await call_next()
+
+    @pytest.mark.parametrize("will", [False, True])
+    async def test_starts_from_the_validated_input_and_what_will_hooks_changed(self, log: Log, will: bool) -> None:
+        class Stamp(Plugin):
+            @Will("execute")
+            def before(self, call: Call) -> None:
+                call.input["names"] = [*call.input["names"], "stamp"]
+                del call.input["spare"]
+
+        @Tool
+        async def grow(ctx: ToolContext, names: list[str], spare: int = 1) -> None:
+            log.append(",".join(names) + f" {'spare' in ctx.input}")
+            if not will:
+                names.append("body")
+            ctx.input["names"] = ["replaced"]
+
+        plugins = [Stamp, self.Again] if will else [self.Again]
+        await call(FrontMcp("desk", tools=[grow], plugins=plugins), "grow", names=["a"])
+        assert log == (["a,stamp False"] * 2 if will else ["a True"] * 2)
+
+    async def test_has_a_new_context(self) -> None:
+        seen: list[ToolContext] = []
+
+        @Tool(name="own")
+        class Own(ToolContext):
+            async def execute(self) -> None:
+                seen.append(self)
+
+        await call(FrontMcp("desk", tools=[Own], plugins=[self.Again]), "own")
+        assert len({id(each) for each in seen}) == 2
