@@ -12,7 +12,7 @@ from pydantic_core import SchemaSerializer
 
 from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.schema.issues import data_path
-from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, check_schema, wrapped_schema
+from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, admits_null, check_schema, wrapped_schema
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
 from frontmcp.schema.values import dotted, json_text, jsonable, unserializable
 
@@ -34,12 +34,14 @@ class Output:
     :param recheck: looks at what was dumped once more; None where it can't but match.
     """
 
-    def __init__(self, schema: Json, matches: Check, dump: Callable[[Any], Any], recheck: Check | None) -> None:
+    def __init__(
+        self, schema: Json, matches: Check, dump: Callable[[Any], Any], recheck: Check | None, *, wraps_null: bool
+    ) -> None:
         self._matches = matches
         self._dump = dump
         self._recheck = recheck
-        self.wraps_null = not matches(None)
-        self.schema = wrapped_schema(schema) if self.wraps_null else schema
+        self.wraps_null = wraps_null
+        self.schema = wrapped_schema(schema) if wraps_null else schema
 
     @property
     def is_object(self) -> bool:
@@ -77,7 +79,7 @@ def output_from_json_schema(given: JsonSchema) -> Output:
     """A result that matches a raw JSON Schema."""
     check_schema(given.schema)
     matches = SchemaCheck(given.schema)
-    return Output(given.schema, matches, jsonable, matches)
+    return Output(given.schema, matches, jsonable, matches, wraps_null=not matches(None))
 
 
 def output_from_shape(shape: Shape, name: str) -> Output:
@@ -103,14 +105,15 @@ def output_from_type(annotation: Any) -> Output:
     matches = SchemaCheck(schema)
     to_data = _dumper(adapter)
     dump = to_data if opened is annotation else lambda value: to_data(_without_name(value))
-    return Output(schema, matches, dump, _recheck(adapter, matches))
+    nullable = admits_null(schema, schema.get("$defs", {}))
+    return Output(schema, matches, dump, _recheck(adapter, matches), wraps_null=nullable)
 
 
 def _recheck(adapter: TypeAdapter[Any], matches: SchemaCheck) -> Check | None:
     core = adapter.core_schema
     if not _contains(core, _may_lie):
         return None
-    return matches if matches.is_fast or _contains(core, _dumps_otherwise) else _strict_check(adapter)
+    return matches if _contains(core, _dumps_otherwise) else _strict_check(adapter)
 
 
 def _strict_check(adapter: TypeAdapter[Any]) -> Check:

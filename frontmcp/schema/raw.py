@@ -1,33 +1,15 @@
-"""JSON Schema as such: one that a user wrote, compiled; its references; the wrapping of what is no object."""
+"""JSON Schema as such: one that a user wrote; its references; the wrapping of what is no object."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
 from typing import Any, Final, TypeAlias
-
-import pydantic_core
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.exceptions import ValidationError as JsonSchemaError
-from jsonschema.validators import validator_for
-from referencing import Registry, Resource
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012, specification_with
-
-from frontmcp.errors import ConfigurationError
 
 Json: TypeAlias = dict[str, Any]
 
 MAX_ISSUES: Final = 50
 """How many issues an error lists."""
-
-_TELLING: Final = frozenset({
-    "type", "enum", "const", "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
-    "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
-})  # fmt: skip
-"""Keywords whose value in the schema says what was expected."""
 
 
 class JsonSchema:
@@ -41,63 +23,23 @@ class JsonSchema:
 
 
 class SchemaCheck:
-    """A JSON Schema, compiled: called with JSON data it lists what is wrong with it."""
+    """A JSON Schema: called with JSON data it lists what is wrong with it.
+
+    Compiled at its first use, since the engine is heavy and most servers never need it.
+    """
 
     def __init__(self, schema: Json) -> None:
         self._schema = schema
-        self._accepts = _fast_check(schema)
-
-    @property
-    def is_fast(self) -> bool:
-        """Whether jsonschema-rs does the work."""
-        return self._accepts is not None
 
     @cached_property
-    def _validator(self) -> Any:
-        # An empty registry: nothing is ever fetched.
-        return validator_for(self._schema, default=Draft202012Validator)(self._schema, registry=Registry())
+    def _compiled(self) -> Callable[[Any], list[Json]]:
+        from frontmcp.schema.engine import Compiled
+
+        return Compiled(self._schema)
 
     def __call__(self, data: Any) -> list[Json]:
         """The issues, each with ``path``, ``message`` and ``type``, none with a value of the data."""
-        if self._accepts is not None and self._accepts(data):
-            return []
-        try:
-            errors = list(islice(self._validator.iter_errors(data), MAX_ISSUES))
-        except RecursionError:
-            return [{"path": [], "message": "Value is nested too deeply", "type": "nested_too_deeply"}]
-        # A missing field is an error of its own for each field, but does not say which.
-        unique = {(tuple(issue["path"]), issue["type"]): issue for error in errors for issue in _issues(error)}
-        return list(unique.values())
-
-
-def _fast_check(schema: Json) -> Callable[[Any], bool] | None:
-    """The schema compiled by jsonschema-rs, where that is installed and can read it."""
-    try:
-        import jsonschema_rs
-    except ImportError:
-        return None
-
-    def refuse(uri: str) -> Any:
-        raise ValueError(f"remote reference {uri}")
-
-    try:
-        accepts: Callable[[Any], bool] = jsonschema_rs.validator_for(
-            schema, validate_formats=False, retriever=refuse
-        ).is_valid
-    except ValueError:
-        return None
-    return accepts
-
-
-def _issues(error: JsonSchemaError) -> Iterator[Json]:
-    path, keyword, expected = list(error.absolute_path), str(error.validator), error.validator_value
-    if keyword == "required":
-        for name in expected:
-            if name not in error.instance:
-                yield {"path": [*path, name], "message": "Field required", "type": keyword}
-    else:
-        message = f"Value does not match {keyword}" + (f": {expected}" if keyword in _TELLING else "")
-        yield {"path": path, "message": message, "type": keyword}
+        return self._compiled(data)
 
 
 def check_schema(schema: Json) -> None:
@@ -105,38 +47,9 @@ def check_schema(schema: Json) -> None:
 
     :raises ConfigurationError: with the reason.
     """
-    dialect = validator_for(schema, default=Draft202012Validator)
-    try:
-        dialect.check_schema(schema)
-        pydantic_core.to_json(schema)
-    except SchemaError as error:
-        raise ConfigurationError(f"not a valid JSON Schema: {error.message}") from error
-    except ValueError as error:
-        raise ConfigurationError(f"not a valid JSON Schema: {error}") from error
-    specification = specification_with(dialect.META_SCHEMA["$schema"], default=DRAFT202012)
-    resource = specification.create_resource(schema)
-    _check_part(resource, Registry().resolver_with_root(resource))
+    from frontmcp.schema.engine import check_schema as check
 
-
-def _check_part(resource: Resource[Any], resolver: Any) -> None:
-    part = resource.contents
-    if not isinstance(part, Mapping):
-        return
-    for keyword in ("$ref", "$dynamicRef"):
-        _check_reference(keyword, part.get(keyword), resolver)
-    for inner in resource.subresources():
-        _check_part(inner, resolver.in_subresource(inner))
-
-
-def _check_reference(keyword: str, reference: str | None, resolver: Any) -> None:
-    if reference is None:
-        return
-    try:
-        resolver.lookup(reference)
-    except Unresolvable:
-        raise ConfigurationError(
-            f'"{keyword}": "{reference}" points outside the schema, or nowhere in it; nothing is fetched'
-        ) from None
+    check(schema)
 
 
 def inline_references(schema: Json) -> Json:
@@ -201,6 +114,24 @@ def property_names(schema: Json) -> frozenset[str]:
     """The names of all properties that a schema declares, at any level."""
     declaring = (node["properties"] for node in nodes(schema) if isinstance(node.get("properties"), dict))
     return frozenset(name for properties in declaring for name in properties)
+
+
+def admits_null(schema: Json, definitions: Json) -> bool:
+    """Whether null can match a schema; in doubt it can.
+
+    :param definitions: what its references name.
+    """
+    if (name := _definition(schema)) is not None:
+        return admits_null(definitions.get(name, {}), definitions)
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return any(admits_null(each, definitions) for each in schema[keyword])
+    if "type" in schema:
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return "null" in kinds
+    if "allOf" in schema:
+        return all(admits_null(each, definitions) for each in schema["allOf"])
+    return None in schema["enum"] if "enum" in schema else schema.get("const") is None
 
 
 def wrapped_schema(schema: Json) -> Json:

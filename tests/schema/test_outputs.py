@@ -394,6 +394,20 @@ def test_what_is_no_json_is_named(annotation: Any, value: Any, text: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("annotation", "admits"),
+    [
+        (int, False),
+        (int | None, True),
+        (Literal["a", None], True),
+        (list[int | None], False),
+        (list[int] | dict[str, int], False),
+    ],
+)
+def test_a_type_that_admits_null_is_wrapped_too(annotation: Any, admits: bool) -> None:
+    assert output_from_type(annotation).wraps_null is admits
+
+
+@pytest.mark.parametrize(
     ("schema", "admits"),
     [
         ({}, True),
