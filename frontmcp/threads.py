@@ -52,7 +52,8 @@ class Threads:
         await slots.take()
         loan = _Loan(slots)
         try:
-            result = await anyio.to_thread.run_sync(
+            # In a tuple, because trio refuses a function that returns a coroutine.
+            (result,) = await anyio.to_thread.run_sync(
                 loan.work, function, abandon_on_cancel=True, limiter=slots.unlimited
             )
         finally:
@@ -154,14 +155,14 @@ class _Loan:
         self._running = False
         self._left = False
 
-    def work(self, function: Callable[[], Any]) -> Any:
+    def work(self, function: Callable[[], Any]) -> tuple[Any]:
         """In the thread: run the function, unless its caller has left before it began."""
         with self._lock:
             if self._left:
-                return None
+                return (None,)
             self._running = True
         try:
-            return function()
+            return (function(),)
         finally:
             with self._lock:
                 self._running = False
