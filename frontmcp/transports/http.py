@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
@@ -11,18 +10,26 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
+import pydantic_core
 import sniffio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_REQUEST
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    jsonrpc_message_adapter,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frontmcp.errors import ConfigurationError
@@ -46,7 +53,11 @@ class HttpOptions(BaseModel):
     :ivar allowed_origins: values of the Origin header to accept.
     :ivar cors_origins: browser origins that may read answers.
     :ivar max_body: the largest request body, in bytes; a larger one gets 413.
-    :ivar limit_concurrency: requests in flight; further ones get 503.
+    :ivar body_timeout: seconds that a request's body may take to arrive; a slower one gets 408.
+    :ivar session_idle_timeout: seconds without a request or an open stream after which a session of a client up to
+        2025-11-25 ends; None never ends one.
+    :ivar max_sessions: such sessions at a time; who would open another gets 503.
+    :ivar limit_concurrency: connections and requests at a time, idle connections among them; further ones get 503.
     :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``; 0 ignores the header.
     :ivar grace: seconds that calls in flight get at shutdown.
     """
@@ -62,6 +73,9 @@ class HttpOptions(BaseModel):
     allowed_origins: Sequence[str] = ()
     cors_origins: Sequence[str] = ()
     max_body: int = Field(4 * 1024 * 1024, gt=0)
+    body_timeout: float = Field(30, gt=0, allow_inf_nan=False)
+    session_idle_timeout: float | None = Field(1800, gt=0, allow_inf_nan=False)
+    max_sessions: int = Field(10_000, gt=0)
     limit_concurrency: int | None = Field(1000, gt=0)
     trusted_proxy_depth: int = Field(0, ge=0)
     grace: int = Field(10, ge=0)
@@ -88,18 +102,24 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
         transport_security=_security(options),
         host=options.host,
         max_request_body_size=options.max_body,
+        session_idle_timeout=options.session_idle_timeout,
+        max_sessions=options.max_sessions,
         custom_starlette_routes=[Route("/healthz", _healthy), Route("/readyz", _ready(served)), *provided],
     )
     manager = wire.server.session_manager
-    app = _App(
-        routes=inner.routes,
+    if not options.stateless and wire.in_flight not in wire.server.middleware:
+        wire.server.middleware.append(wire.in_flight)
+    return _App(
+        routes=[_guarded(route, options, wire.in_flight) for route in inner.routes],
         middleware=_middleware(options),
         lifespan=lambda _: manager.run(),
     )
-    if not options.stateless:
-        wire.server.middleware.append(wire.in_flight)
-        app.guard = InFlightGuard(wire.in_flight, options.max_body)
-    return app
+
+
+def _guarded(route: BaseRoute, options: HttpOptions, in_flight: InFlight) -> BaseRoute:
+    if isinstance(route, Route) and route.path == options.path:
+        return Route(route.path, PostGuard(route.app, options, in_flight))
+    return route
 
 
 def _security(options: HttpOptions) -> TransportSecuritySettings | None:
@@ -142,7 +162,6 @@ def _ready(served: Any) -> Callable[[Request], Any]:
 class _App(Starlette):
     """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app."""
 
-    guard: InFlightGuard | None = None
     _running = False
     _holder: Any = None
 
@@ -152,10 +171,7 @@ class _App(Starlette):
             return
         if not self._running:
             await self._start_mounted()
-        if self.guard is not None and scope["type"] == "http":
-            await self.guard(super().__call__, scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+        await super().__call__(scope, receive, send)
 
     async def _with_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def noticing(message: Message) -> None:
@@ -188,65 +204,90 @@ class _App(Starlette):
             ready.set()
 
 
-class InFlightGuard:
-    """Refuses a request whose id is still in flight on the same session.
+class PostGuard:
+    """Stands before the SDK's endpoint, and lets a message in only when it is whole and can't be mixed up.
 
-    The SDK would hand one of the two callers the other's answer. Sessions are those of clients up to 2025-11-25.
+    A body that does not arrive in time gets 408. What is no message in an older protocol version is refused here: the
+    SDK would echo it. So is a request whose id is still in flight on the same session: the SDK would hand one of the
+    two callers the other's answer. 2026-07-28 has no sessions, and clean refusals of its own.
 
     :param in_flight: requests by session; the wire says whose handler runs.
-    :param max_body: what is larger is refused further in, and not read here.
     """
 
-    def __init__(self, in_flight: InFlight, max_body: int) -> None:
+    def __init__(self, app: ASGIApp, options: HttpOptions, in_flight: InFlight) -> None:
+        self._app = app
+        self._options = options
         self._in_flight = in_flight
-        self._max_body = max_body
         self._told = False
 
-    async def __call__(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        session = _session_of(scope)
-        if session is None:
-            await app(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
             return
-        messages = [message async for message in _body_messages(receive, self._max_body)]
-        request_id = _request_id(b"".join(message.get("body", b"") for message in messages))
-        if request_id is None:
-            await app(scope, _replay(messages, receive), send)
-        elif not await self._in_flight.arrive(session, request_id):
-            await self._refuse(request_id, scope, receive, send)
-        else:
-            try:
-                await app(scope, _replay(messages, receive), send)
-            finally:
-                self._in_flight.leave(session, request_id)
+        messages: list[Message] = []
+        with anyio.move_on_after(self._options.body_timeout) as waiting:
+            await _read_body(receive, self._options.max_body, messages)
+        if waiting.cancelled_caught:
+            refusal = _refusal(408, INVALID_REQUEST, "The request's body did not arrive in time")
+            refusal.headers["connection"] = "close"
+            await refusal(scope, receive, send)
+        elif messages[-1]["type"] == "http.request":
+            await self._admit(messages, scope, _replay(messages, receive), send)
 
-    async def _refuse(self, request_id: Any, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _admit(self, messages: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
+        session, modern = _session_of(scope)
+        if modern or messages[-1].get("more_body"):  # the rest of a body that is too large; further in it gets 413
+            await self._app(scope, receive, send)
+            return
+        read = _read_message(b"".join(message.get("body", b"") for message in messages))
+        if isinstance(read, Response):
+            await read(scope, receive, send)
+        elif session is not None and isinstance(read, JSONRPCRequest) and not self._options.stateless:
+            await self._once(session, read.id, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _once(self, session: str, request_id: str | int, scope: Scope, receive: Receive, send: Send) -> None:
+        if not await self._in_flight.arrive(session, request_id):
+            await self._refuse(request_id, scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._in_flight.leave(session, request_id)
+
+    async def _refuse(self, request_id: str | int, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._told:
             self._told = True
             logger.warning(
                 "a client reuses a request id while that request is in flight; such clients need http stateless=True"
             )
-        error = {"code": INVALID_REQUEST, "message": "A request with this id is still in flight on this session"}
-        await JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)(scope, receive, send)
+        text = "A request with this id is still in flight on this session"
+        await _refusal(400, INVALID_REQUEST, text, request_id)(scope, receive, send)
 
 
-def _session_of(scope: Scope) -> str | None:
-    """The session of a POST in an older protocol version; None for all else."""
-    if scope["method"] != "POST":
-        return None
+def _refusal(status: int, code: int, text: str, request_id: str | int | None = None) -> Response:
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}, status)
+
+
+def _session_of(scope: Scope) -> tuple[str | None, bool]:
+    """The session that a request names, and whether it is none of an older protocol version."""
     session = None
+    modern = False
     for name, value in scope["headers"]:
         if name == b"mcp-session-id":
             session = value.decode("latin-1")
-        elif name == b"mcp-protocol-version" and value.decode("latin-1") in MODERN_PROTOCOL_VERSIONS:
-            return None
-    return session
+        elif name == b"mcp-protocol-version":
+            modern = value.decode("latin-1") not in HANDSHAKE_PROTOCOL_VERSIONS
+    return session, modern
 
 
-async def _body_messages(receive: Receive, most: int) -> AsyncIterator[Message]:
+async def _read_body(receive: Receive, most: int, messages: list[Message]) -> None:
+    """Read a body to its end, or until it is known to be too large."""
     size = 0
     while size <= most:
         message = await receive()
-        yield message
+        messages.append(message)
         size += len(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body"):
             return
@@ -262,16 +303,19 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
     return next_message
 
 
-def _request_id(body: bytes) -> Any:
-    """The id of a request; None for notifications, answers and what can't be read."""
+def _read_message(body: bytes) -> JSONRPCMessage | Response:
+    """The message of a body, read as the SDK reads it; or the answer to what is none."""
     try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(message, dict) or "method" not in message:
-        return None
-    request_id = message.get("id")
-    return request_id if isinstance(request_id, str | int) else None
+        data = pydantic_core.from_json(body)
+    except ValueError:
+        return _refusal(400, PARSE_ERROR, "Parse error: the body is no JSON")
+    try:
+        message = jsonrpc_message_adapter.validate_python(data, by_name=False)
+    except ValidationError:
+        message = None
+    if message is None or (isinstance(message, JSONRPCNotification) and "id" in data):
+        return _refusal(400, INVALID_REQUEST, "Invalid request: the body is no single JSON-RPC message")
+    return message
 
 
 def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Config:
@@ -319,7 +363,7 @@ async def serving(served: Any, options: HttpOptions) -> AsyncIterator[str]:
     server = HttpServer(config, served.wire.close_streams)
     async with anyio.create_task_group() as group:
         group.start_soon(server._serve, sockets)
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110 (uvicorn has no event for it)
             await anyio.sleep(0.01)
         try:
             host, port = sockets[0].getsockname()[:2]

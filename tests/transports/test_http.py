@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,49 @@ async def test_an_id_in_flight_on_a_session_is_refused_and_free_once_answered() 
         assert len(server.wire.in_flight) == 0
 
 
+async def test_ids_that_are_written_alike_are_one() -> None:
+    async with raw(make()) as (http, url):
+        session = await Session(http, url).open()
+        answers: dict[str, Any] = {}
+
+        async def call(key: str, id: int | str, seconds: float) -> None:
+            answers[key] = await session.call(id, "nap", seconds=seconds)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, "number", 1, 0.5)
+            await anyio.sleep(0.2)
+            group.start_soon(call, "text", "1", 0.0)
+        assert answers["number"]["result"]["structuredContent"] == {"slept": 0.5}
+        assert "still in flight" in answers["text"]["error"]["message"]
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["in a session", "before one"])
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", -32700),
+        (b"", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 5000, -32700),
+        (b"[]", -32600),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "hunter2"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": {"hunter2": 1}, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": "hunter2"}', -32600),
+    ],
+)
+async def test_what_is_no_message_is_refused_without_an_echo(opened: bool, body: bytes, code: int) -> None:
+    async with raw(make()) as (http, url):
+        session = Session(http, url)
+        if opened:
+            await session.open()
+        answer = await http.post(url, content=body, headers=session.headers, timeout=20)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["code"] == code
+        assert "hunter2" not in answer.text
+        assert "pydantic" not in answer.text
+
+
 async def test_the_same_id_on_two_sessions_is_two_requests() -> None:
     async with raw(make()) as (http, url):
         sessions = [await Session(http, url).open() for _ in range(2)]
@@ -238,6 +281,61 @@ async def test_a_body_that_is_too_large_is_refused() -> None:
         answer = await session.post({"id": 1, "method": "tools/call", "params": {"name": "x" * 5000}})
         assert answer.status_code == 413
         assert (await session.call(1, "nap", seconds=0))["result"]["structuredContent"] == {"slept": 0.0}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_body_that_does_not_arrive_is_given_up(version: str) -> None:
+    async with raw(make(), body_timeout=0.2) as (_, url):
+        host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
+        head = f"POST /mcp HTTP/1.1\r\nhost: {host}:{port}\r\nmcp-protocol-version: {version}\r\n"
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            await stream.send(f"{head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{{".encode())
+            answer = b""
+            with anyio.fail_after(10), suppress(anyio.EndOfStream):
+                while True:
+                    answer += await stream.receive()
+        assert answer.startswith(b"HTTP/1.1 408")
+
+
+async def test_sessions_are_bounded_and_end_when_idle() -> None:
+    async with raw(make(), max_sessions=2, session_idle_timeout=0.5) as (http, url):
+        sessions = [await Session(http, url).open() for _ in range(2)]
+        with pytest.raises(KeyError):
+            await Session(http, url).open()
+        await anyio.sleep(0.8)
+        assert (await sessions[0].post({"id": 1, "method": "ping"})).status_code == 404
+        await Session(http, url).open()
+
+
+async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontmcp.transports.wire.TELL_SECONDS", 0.2)
+    server = make()
+    async with raw(server) as (http, url):
+        deaf, other = [await Session(http, url).open() for _ in range(2)]
+        for session in (deaf, other):
+            await session.call(1, "whoami")
+
+        async def stuck(self: Any) -> None:
+            await anyio.sleep_forever()
+
+        heard: list[str] = []
+
+        async def hear(self: Any) -> None:
+            heard.append(self.session_id)
+
+        from mcp.server.connection import Connection
+
+        async def tell(self: Any) -> None:
+            await (stuck(self) if self.session_id == deaf.headers["mcp-session-id"] else hear(self))
+
+        monkeypatch.setattr(Connection, "send_tool_list_changed", tell)
+
+        @Tool
+        async def added() -> None: ...
+
+        with anyio.fail_after(5):
+            await server.add_tool(added)
+        assert heard == [other.headers["mcp-session-id"]]
 
 
 async def test_browsers_may_read_answers_where_their_origin_is_named() -> None:
@@ -331,7 +429,10 @@ def _modern(method: str, **params: Any) -> Any:
     headers = JSON | {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
     if "name" in params:
         headers["mcp-name"] = params["name"]
-    return {"json": {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}, "headers": headers}
+    return {
+        "json": {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}},
+        "headers": headers,
+    }
 
 
 async def _until_served(url: str) -> None:
