@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_origin
 
 import anyio
 
@@ -49,16 +49,21 @@ class Providers:
         self._asked: dict[Any, str] = {}
         self._lock = threading.RLock()
 
-    def ask(self, type_: Any, asker: str) -> None:
-        """Note that a parameter asks for a type.
+    def ask(self, parameters: Mapping[str, Any], place: str) -> None:
+        """Note what parameters ask for.
 
-        :param asker: the parameter, in words.
-        :raises ConfigurationError: nobody will provide it; where there is a lifespan, that shows at the start only.
+        :param parameters: the types, by the name of the parameter.
+        :param place: who asks, for messages.
+        :raises ConfigurationError: nobody will provide a type; where there is a lifespan, that shows at the start only.
         """
-        if type_ not in self._providers:
-            if self._lifespan is None:
-                raise ConfigurationError(f"{asker}: {_missing(type_)}")
-            self._asked[type_] = asker
+        unknown = {
+            type_: f"{place}: parameter {name!r}: {_missing(type_)}"
+            for name, type_ in parameters.items()
+            if type_ not in self._providers
+        }
+        if unknown and self._lifespan is None:
+            raise ConfigurationError(unknown.values())
+        self._asked.update(unknown)
 
     @asynccontextmanager
     async def running(self, server: Any) -> AsyncIterator[None]:
@@ -71,8 +76,7 @@ class Providers:
                 if self._lifespan is not None:
                     brought = await stack.enter_async_context(self._lifespan(server))
                     self._instances.update(brought or {})
-                missing = [f"{asker}: {_missing(each)}" for each, asker in self._asked.items() if not self._has(each)]
-                if missing:
+                if missing := [problem for type_, problem in self._asked.items() if type_ not in self._instances]:
                     raise ConfigurationError(missing)
                 for provider in self._providers.values():
                     if provider.scope == "server" and provider.type not in self._instances:
@@ -80,9 +84,6 @@ class Providers:
                 yield
             finally:
                 self._instances.clear()
-
-    def _has(self, type_: Any) -> bool:
-        return type_ in self._instances or type_ in self._providers
 
     def get(self, call: Call, type_: type[T]) -> T:
         """The instance for a call.
@@ -159,7 +160,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def _name(type_: Any) -> str:
-    return getattr(type_, "__name__", None) or str(type_)
+    return str(type_) if get_origin(type_) is not None else getattr(type_, "__name__", str(type_))
 
 
 def _missing(type_: Any) -> str:
@@ -189,7 +190,10 @@ def _wrong(provider: Provider[Any]) -> list[str]:
         return [f'its scope is {provider.scope!r}, not "server" or "request"']
     if inspect.isasyncgenfunction(provider.factory) or inspect.isgeneratorfunction(provider.factory):
         return ["its factory yields: decorate it with @contextlib.asynccontextmanager"]
-    if provider.scope == "request" and inspect.isasyncgenfunction(inspect.unwrap(provider.factory)):
+    beneath = inspect.unwrap(provider.factory)
+    if inspect.isgeneratorfunction(beneath):
+        return ["its factory is a sync context manager: make it an async one"]
+    if provider.scope == "request" and inspect.isasyncgenfunction(beneath):
         return ['an async context manager can have scope="server" only']
     if provider.scope == "server" and _required(provider.factory):
         return ['its factory takes an argument, which only scope="request" passes']

@@ -48,8 +48,7 @@ class Entry:
         self.plan: Any = None
         definition.build()
         body = definition.body
-        for name, type_ in body.injected.items():
-            providers.ask(type_, f"{definition.place}: parameter {name!r}")
+        providers.ask(body.injected, definition.place)
         self.validate: Callable[[Any], Any] = definition.input.validate
         self.invoke: Invoke = make_invoke(
             body,
