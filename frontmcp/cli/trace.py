@@ -18,7 +18,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from frontmcp.call import Call, CallNext
-from frontmcp.errors import FlowControl, FrontMcpError
+from frontmcp.errors import FlowControl, FrontMcpError, shorten
 from frontmcp.hooks import Plugin
 from frontmcp.hookspecs import hookimpl
 from frontmcp.pipeline import is_cancellation
@@ -165,7 +165,7 @@ def _seen(call: Call) -> TracedCall:
         calls = {}
         call.request.set(KEY, calls)
     if call not in calls:
-        calls[call] = seen = TracedCall(call.name, call.depth)
+        calls[call] = seen = TracedCall(shorten(call.name), call.depth)
         if call.parent is not None:
             _seen(call.parent).calls.append(seen)
     return calls[call]

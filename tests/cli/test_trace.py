@@ -14,6 +14,7 @@ from frontmcp import (
     Call,
     CallNext,
     FrontMcp,
+    FrontMcpError,
     InvalidOutputError,
     Plugin,
     PublicMcpError,
@@ -39,7 +40,7 @@ async def leaf(n: int = 1, nap: float = 0) -> int:
     if n == 0:
         raise ValueError("zero")
     if n < 0:
-        raise PublicMcpError("negative", "NEGATIVE")
+        raise (PublicMcpError if n == -1 else FrontMcpError)("negative", "NEGATIVE")
     return n
 
 
@@ -125,6 +126,7 @@ async def test_calls_at_the_same_time_keep_their_own_children() -> None:
     [
         ("leaf", {"n": 0}, "TOOL_EXECUTION_ERROR", "execute"),
         ("leaf", {"n": -1}, "NEGATIVE", "execute"),
+        ("leaf", {"n": -2}, "TOOL_EXECUTION_ERROR", "execute"),
         ("leaf", {"n": "x"}, "INVALID_INPUT", "validate"),
         ("wrong", {}, "INVALID_OUTPUT", "format"),
         ("nobody", {}, "TOOL_NOT_FOUND", "resolve"),
