@@ -26,8 +26,14 @@ from frontmcp.call import RequestContext as RequestContext
 from frontmcp.content import Audio as Audio
 from frontmcp.content import File as File
 from frontmcp.content import Image as Image
+from frontmcp.contexts.prompt import PromptContext as PromptContext
+from frontmcp.contexts.resource import ResourceContext as ResourceContext
 from frontmcp.contexts.tool import ToolContext as ToolContext
 from frontmcp.definitions.app import App as App
+from frontmcp.definitions.prompt import Prompt as Prompt
+from frontmcp.definitions.prompt import PromptArgument as PromptArgument
+from frontmcp.definitions.resource import Resource as Resource
+from frontmcp.definitions.resource import ResourceTemplate as ResourceTemplate
 from frontmcp.definitions.tool import Tool as Tool
 from frontmcp.direct import create_direct as create_direct
 from frontmcp.errors import ConfigurationError as ConfigurationError
@@ -80,10 +86,16 @@ __all__ = (
     "JsonSchema",
     "Option",
     "Plugin",
+    "Prompt",
+    "PromptArgument",
+    "PromptContext",
     "Provider",
     "PublicMcpError",
     "RateLimitError",
     "RequestContext",
+    "Resource",
+    "ResourceContext",
+    "ResourceTemplate",
     "Tool",
     "ToolContext",
     "ToolEntry",

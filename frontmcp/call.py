@@ -20,7 +20,7 @@ from frontmcp.abort import AbortController, AbortSignal
 from frontmcp.errors import FrontMcpError, InvalidInputError, Response
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 Kind: TypeAlias = Literal["tool", "resource", "resource_template", "prompt", "agent", "job", "workflow", "channel"]
 Origin: TypeAlias = Literal["client", "tool", "resource", "prompt", "agent", "job", "channel"]
@@ -409,7 +409,7 @@ class Call:
 
         :raises InvalidOutputError: the value does not match, or is no JSON.
         """
-        self.formatted = self.entry.format(value)
+        self.formatted = self.entry.format(self, value)
         return self.formatted
 
     def __repr__(self) -> str:
@@ -433,7 +433,7 @@ class Entry(Protocol):
         """Typed input from arguments; raises `InvalidInputError`."""
         ...
 
-    def format(self, value: Any) -> Any:
+    def format(self, call: Call, value: Any) -> Any:
         """The protocol's result for a raw value; raises `InvalidOutputError`."""
         ...
 
@@ -490,6 +490,12 @@ class Runner(Protocol):
         signal: AbortSignal | None,
         progress_token: str | int | None,
     ) -> Coroutine[Any, Any, CallToolResult]: ...
+
+    def read_resource(self, parent: Call, uri: str) -> Coroutine[Any, Any, ReadResourceResult]: ...
+
+    def get_prompt(
+        self, parent: Call, name: str, arguments: Mapping[str, Any] | None
+    ) -> Coroutine[Any, Any, GetPromptResult]: ...
 
     def progress(self, call: Call, update: ProgressUpdate) -> Coroutine[Any, Any, None]: ...
 

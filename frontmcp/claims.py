@@ -16,7 +16,7 @@ from frontmcp.hookspecs import Spec
 from frontmcp.loading import BUILT_IN, PluginInfo, load_dotted
 from frontmcp.schema import scrub
 
-CORE_KINDS = ("tool",)
+CORE_KINDS = ("tool", "resource", "resource_template", "prompt")
 SERVER = "server"
 NAMES_CHOICES = ("literal_error", "enum")
 """pydantic's errors whose text names what is allowed, and nothing of what was given."""

@@ -52,6 +52,10 @@ class _Media:
     def _base64(self) -> str:
         return base64.b64encode(self.data).decode("ascii")
 
+    def to_contents(self, uri: str) -> TextResourceContents | BlobResourceContents:
+        """As the contents of a resource."""
+        return BlobResourceContents(uri=uri, mime_type=self.mime_type, blob=self._base64())
+
 
 class Image(_Media):
     """An image that a tool returns.
@@ -101,16 +105,16 @@ class File(_Media):
         self.name = name or self.name or "file"
 
     def to_content(self) -> EmbeddedResource:
-        return EmbeddedResource(resource=self._contents(f"file:///{quote(self.name or '')}"))
+        return EmbeddedResource(resource=self.to_contents(f"file:///{quote(self.name or '')}"))
 
-    def _contents(self, uri: str) -> TextResourceContents | BlobResourceContents:
+    def to_contents(self, uri: str) -> TextResourceContents | BlobResourceContents:
         if self.mime_type.startswith("text/"):
             try:
                 return TextResourceContents(uri=uri, mime_type=self.mime_type, text=self.data.decode())
             except UnicodeDecodeError:
                 # Text in an encoding of its own.
                 pass
-        return BlobResourceContents(uri=uri, mime_type=self.mime_type, blob=self._base64())
+        return super().to_contents(uri)
 
 
 Content: TypeAlias = Image | Audio | File | ContentBlock
@@ -131,13 +135,14 @@ def to_blocks(value: Any, text_of: Callable[[Any], str]) -> list[ContentBlock] |
     :param text_of: the text that stands for what is no content beside content.
     """
     if is_content(value):
-        return [_to_block(value)]
+        return [to_block(value)]
     if isinstance(value, list | tuple) and any(map(is_content, value)):
-        return [_to_block(item) if is_content(item) else TextContent(text=text_of(item)) for item in value]
+        return [to_block(item) if is_content(item) else TextContent(text=text_of(item)) for item in value]
     return None
 
 
-def _to_block(item: Any) -> ContentBlock:
+def to_block(item: Any) -> ContentBlock:
+    """The content block of content."""
     block: ContentBlock = item.to_content() if isinstance(item, MEDIA_TYPES) else item
     return block
 

@@ -7,10 +7,20 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import (
+    CallToolResult,
+    Completion,
+    GetPromptResult,
+    Prompt,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    Tool,
+)
 
 from frontmcp.abort import AbortSignal
-from frontmcp.call import Caller, RequestContext, Surface
+from frontmcp.call import Caller, RequestContext, Sought, Surface
+from frontmcp.registry import ListName
 from frontmcp.server import FrontMcp
 
 DIRECT_CALLER = Caller("direct")
@@ -55,8 +65,88 @@ class Direct:
         self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
     ) -> list[Tool]:
         """The tools the user sees."""
-        listed = await self._open().list_tools(self._request(auth_context, None), surface=surface)
-        return [entry.wire(name=name, modern=True) for name, entry in listed]
+        return await self._list("tools", auth_context, surface)
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        auth_context: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        surface: Surface | None = "mcp",
+    ) -> ReadResourceResult:
+        """Read a resource as a client would; parameters as those of `call_tool`.
+
+        :raises FrontMcpError: what went wrong, with its ``code``.
+        """
+        pipeline, request = self._open(), self._request(auth_context, metadata)
+        call = pipeline.client_call(request, uri, {"uri": uri}, surface=surface, kind="resource")
+        result: ReadResourceResult = await pipeline.run(call)
+        return result
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        auth_context: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        surface: Surface | None = "mcp",
+    ) -> GetPromptResult:
+        """Get a prompt as a client would; parameters as those of `call_tool`.
+
+        :raises FrontMcpError: what went wrong, with its ``code``.
+        """
+        pipeline, request = self._open(), self._request(auth_context, metadata)
+        call = pipeline.client_call(request, name, arguments, surface=surface, kind="prompt")
+        result: GetPromptResult = await pipeline.run(call)
+        return result
+
+    async def complete(
+        self,
+        kind: Sought,
+        name: str,
+        argument: str,
+        value: str = "",
+        *,
+        arguments: Mapping[str, str] | None = None,
+        auth_context: Mapping[str, Any] | None = None,
+        surface: Surface | None = "mcp",
+    ) -> Completion:
+        """Values for an argument of a prompt, or a variable of a template.
+
+        :param kind: ``"prompt"`` or ``"resource"``.
+        :param name: the prompt's name, or the template as it was written.
+        :param value: what was typed so far.
+        :param arguments: those already chosen.
+        :raises FrontMcpError: what went wrong, with its ``code``.
+        """
+        pipeline, request = self._open(), self._request(auth_context, None)
+        call = pipeline.client_call(request, name, None, surface=surface, kind=kind)
+        completion: Completion = await pipeline.complete(call, argument, value, arguments or {})
+        return completion
+
+    async def list_resources(
+        self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
+    ) -> list[Resource]:
+        """The resources the user sees."""
+        return await self._list("resources", auth_context, surface)
+
+    async def list_resource_templates(
+        self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
+    ) -> list[ResourceTemplate]:
+        """The resource templates the user sees."""
+        return await self._list("templates", auth_context, surface)
+
+    async def list_prompts(
+        self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
+    ) -> list[Prompt]:
+        """The prompts the user sees."""
+        return await self._list("prompts", auth_context, surface)
+
+    async def _list(self, name: ListName, auth_context: Mapping[str, Any] | None, surface: Surface | None) -> list[Any]:
+        listed = await self._open().list_entries(name, self._request(auth_context, None), surface=surface)
+        return [entry.wire(name=listed_as, modern=True) for listed_as, entry in listed]
 
     def close(self) -> None:
         """Refuse calls from now on."""

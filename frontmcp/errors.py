@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ErrorData, TextContent
 
 logger = logging.getLogger("frontmcp.errors")
 
@@ -29,6 +29,7 @@ class FrontMcpError(Exception):
 
     code: str = "INTERNAL_ERROR"
     public: bool = False
+    rpc_code: ClassVar[int] = INTERNAL_ERROR
     masked_text: ClassVar[str] = "Internal FrontMCP error. Please contact support with error ID: {error_id}"
 
     def __init__(self, message: str = "", code: str | None = None, *, data: Mapping[str, Any] | None = None) -> None:
@@ -65,6 +66,7 @@ class ToolNotFoundError(PublicMcpError):
     """No tool that the caller can reach has the name."""
 
     code = "TOOL_NOT_FOUND"
+    rpc_code = INVALID_PARAMS
 
     def __init__(self, name: str) -> None:
         super().__init__(f'Tool "{shorten(name)}" not found')
@@ -74,6 +76,7 @@ class ResourceNotFoundError(PublicMcpError):
     """No resource that the caller can reach has the URI."""
 
     code = "RESOURCE_NOT_FOUND"
+    rpc_code = INVALID_PARAMS
 
     def __init__(self, uri: str) -> None:
         super().__init__(f"Resource not found: {shorten(uri)}", data={"uri": shorten(uri)})
@@ -83,6 +86,7 @@ class PromptNotFoundError(PublicMcpError):
     """No prompt that the caller can reach has the name."""
 
     code = "PROMPT_NOT_FOUND"
+    rpc_code = INVALID_PARAMS
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Prompt not found: {shorten(name)}")
@@ -96,6 +100,7 @@ class InvalidInputError(PublicMcpError):
     """
 
     code = "INVALID_INPUT"
+    rpc_code = INVALID_PARAMS
 
     def __init__(
         self, message: str = "Invalid tool input", validation_errors: Sequence[Mapping[str, Any]] = ()
@@ -110,20 +115,35 @@ class InvalidInputError(PublicMcpError):
         return f"{self}\nDetails: {json.dumps(self.validation_errors, indent=2)}"
 
 
+class MissingPromptArgumentError(InvalidInputError):
+    """A prompt was asked for without an argument that it requires."""
+
+    code = "MISSING_PROMPT_ARGUMENT"
+
+    def __init__(self, argument: str) -> None:
+        super().__init__(f"Missing required argument: {argument}")
+
+
 class InvalidOutputError(FrontMcpError):
     """What the tool returned does not match its output schema, or is no JSON.
 
     :param reason: such as ``"output does not match outputSchema"``.
     :param path: where, dotted; empty for the value itself.
+    :param what: what was checked.
     """
 
     code = "INVALID_OUTPUT"
     masked_text = "Output validation failed. Please contact support."
 
-    def __init__(self, reason: str = "", path: str = "") -> None:
+    def __init__(self, reason: str = "", path: str = "", what: str = "Tool output") -> None:
+        self.reason = reason
         self.path = shorten(path, 256)
         where = f" at {self.path}" if path else ""
-        super().__init__("Tool output validation failed" + (f" ({reason}{where})" if reason else ""))
+        super().__init__(f"{what} validation failed" + (f" ({reason}{where})" if reason else ""))
+
+    def of(self, what: str) -> InvalidOutputError:
+        """The same of something else than a tool."""
+        return InvalidOutputError(self.reason, self.path, what)
 
 
 class ToolExecutionError(FrontMcpError):
@@ -149,6 +169,36 @@ class ToolExecutionError(FrontMcpError):
         error.args = (text or "Unknown error",)
         error.public = True
         return error
+
+
+class ResourceReadError(FrontMcpError):
+    """A resource raised an error that is not public.
+
+    :param uri: what was read.
+    :param original_error: what it raised.
+    """
+
+    code = "RESOURCE_READ_ERROR"
+
+    def __init__(self, uri: str, original_error: BaseException | None = None) -> None:
+        detail = describe(original_error) if original_error is not None else "Unknown error"
+        super().__init__(f'Resource "{shorten(uri)}" read failed: {detail}')
+        self.original_error = original_error
+
+
+class PromptExecutionError(FrontMcpError):
+    """A prompt raised an error that is not public.
+
+    :param prompt: its name.
+    :param original_error: what it raised.
+    """
+
+    code = "PROMPT_EXECUTION_FAILED"
+
+    def __init__(self, prompt: str, original_error: BaseException | None = None) -> None:
+        super().__init__(f"Prompt execution failed: {prompt if original_error is None else describe(original_error)}")
+        self.prompt = prompt
+        self.original_error = original_error
 
 
 class RateLimitError(PublicMcpError):
@@ -315,6 +365,18 @@ def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, st
     text = sendable(public_text(error, error_id, production=production))
     log_error(error, error_id, fields)
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
+
+
+def to_error_data(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> ErrorData:
+    """The same for what is answered with an error of the protocol: resources, prompts, completion.
+
+    :returns: its code, its text, and ``data`` with ``code``, ``errorId`` and what the error says for programs.
+    """
+    error_id = f"err_{secrets.token_hex(8)}"
+    text = sendable(public_text(error, error_id, production=production))
+    log_error(error, error_id, fields)
+    details = (error.data or {}) if error.public or not production else {}
+    return ErrorData(code=error.rpc_code, message=text, data={**details, "code": error.code, "errorId": error_id})
 
 
 def sendable(text: str) -> str:

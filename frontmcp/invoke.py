@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
@@ -26,16 +26,22 @@ def make_invoke(
     sync: Literal["thread", "inline"],
     threads: Threads,
     providers: Providers,
+    only: Collection[str] | None = None,
 ) -> Invoke:
     """The function that starts the body for a call, with its input, its context and what is injected.
 
     :param model_parameter: the parameter that takes the whole input.
     :param sync: where a ``def`` body runs.
+    :param only: what the body takes of the input; all of it by default.
     """
     start = _starter(body)
     if not body.is_async:
         start = _in_thread(start, threads) if sync == "thread" else _inline(start)
-    arguments_of = attrgetter("input") if model_parameter is None else _input_as(model_parameter)
+    arguments_of: Callable[[Call], Arguments] = attrgetter("input")
+    if model_parameter is not None:
+        arguments_of = _input_as(model_parameter)
+    elif only is not None:
+        arguments_of = _some_input(frozenset(only))
     if body.injected:
         return _injecting(start, arguments_of, body, providers)
     return lambda call: start(call, arguments_of(call))
@@ -60,6 +66,10 @@ def context_of(call: Call, context_class: type[Context] | None) -> Any:
 
 def _input_as(parameter: str) -> Callable[[Call], Arguments]:
     return lambda call: {parameter: call.input}
+
+
+def _some_input(names: frozenset[str]) -> Callable[[Call], Arguments]:
+    return lambda call: {name: value for name, value in call.input.items() if name in names}
 
 
 def _in_thread(start: Start, threads: Threads) -> Start:

@@ -27,6 +27,7 @@ from frontmcp.call import (
     Message,
     ProgressUpdate,
     RequestContext,
+    Sought,
     Surface,
     T,
     Undecided,
@@ -149,6 +150,7 @@ class Pipeline:
         progress_token: str | int | None = None,
         budget: AbortSignal | None = None,
         attempt: int = 0,
+        kind: Sought = "tool",
     ) -> Call:
         """A call made by a client, to `run`."""
         call = Call(self, request, name, {} if arguments is None else arguments, request.caller)
@@ -157,6 +159,8 @@ class Pipeline:
         call.budget = budget
         if attempt:
             call.attempt = attempt
+        if kind != "tool":
+            call.kind = kind
         return call
 
     def call_tool(
@@ -176,6 +180,22 @@ class Pipeline:
             call.budget = signal
         if progress_token is not None:
             call.progress_token = progress_token
+        return self.start(call)
+
+    def read_resource(self, parent: Call, uri: str) -> Any:
+        """A resource read by a body."""
+        return self._other_call(parent, "resource", uri, {"uri": uri})
+
+    def get_prompt(self, parent: Call, name: str, arguments: Mapping[str, Any] | None) -> Any:
+        """A prompt got by a body."""
+        return self._other_call(parent, "prompt", name, {} if arguments is None else arguments)
+
+    def _other_call(self, parent: Call, kind: Sought, name: str, arguments: Mapping[str, Any]) -> Any:
+        own = parent.entry.kind
+        call = parent.inner(
+            name, arguments, ORIGINS.get(own, own), parent.surface if own == "channel" else SURFACES.get(own)
+        )
+        call.kind = kind
         return self.start(call)
 
     def start(self, call: Call) -> Any:
@@ -203,19 +223,37 @@ class Pipeline:
                 call.entry.ensure_success(result)
             return result
         except BaseException as error:
-            if is_cancellation(error):
-                if call.parent is None:
-                    call.request.abort()
-                raise
-            raised = self._classify(call, error)
-            await self._observe(call, raised)
-            left = self._leaving(call, raised)
+            left = await self._left_with(call, error)
             if left is error:
                 raise
-            raise left from (left.__cause__ or (raised if left is not raised else None))
+            raise left from left.__cause__
         finally:
             if call.budget is not None:
                 call.unlink_signal()
+
+    async def aside(self, call: Call, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something beside executing for whoever may make a call: complete an argument, subscribe to a resource."""
+        try:
+            if self.find(call).authorize is not None:
+                await self._authorize(call)
+            try:
+                return await work()
+            except BaseException as error:
+                return cast("T", _body_outcome(call, error))
+        except BaseException as error:
+            left = await self._left_with(call, error)
+            if left is error:
+                raise
+            raise left from left.__cause__
+
+    async def complete(self, call: Call, argument: str, value: str, arguments: Mapping[str, str]) -> Any:
+        """Values for an argument of a prompt, or a variable of a template, which is named as it is written."""
+        call.arguments = {**arguments, argument: value}
+        if call.kind == "resource":
+            call.entry = self.registry.resources_by_uri.get(call.name)
+            if call.entry is None:
+                raise self._directories["resource"].not_found(call.name)
+        return await self.aside(call, lambda: call.entry.complete(call, argument, value, arguments))
 
     def find(self, call: Call) -> Plan:
         """Resolve the name and ask whether the call may see what it found.
@@ -315,6 +353,19 @@ class Pipeline:
         plugin_error.__cause__ = error
         return plugin_error
 
+    async def _left_with(self, call: Call, error: BaseException) -> BaseException:
+        """What a call is left with: a cancellation as it is, any other error seen by `on_error` and as it leaves."""
+        if is_cancellation(error):
+            if call.parent is None:
+                call.request.abort()
+            return error
+        raised = self._classify(call, error)
+        await self._observe(call, raised)
+        left = self._leaving(call, raised)
+        if left is not error and left.__cause__ is None and left is not raised:
+            left.__cause__ = raised
+        return left
+
     def _leaving(self, call: Call, error: BaseException) -> BaseException:
         """The error as it leaves this level (architecture §6)."""
         if isinstance(error, FlowControl):
@@ -337,7 +388,9 @@ class Pipeline:
         for step in steps:
             try:
                 await run_step(step, call, seen)
-            except Exception:
+            except BaseException as failure:
+                if is_cancellation(failure):
+                    raise
                 logger.exception('plugin "%s" failed in on_error', step.plugin)
 
     def _unbound(self, hook: str) -> list[Step]:
@@ -376,14 +429,16 @@ class Pipeline:
         if plan.visible is None and plan.authorize is None:
             return True
         call = Call(self, request, entry.name, {}, request.caller)
-        call.surface, call.listing, call.entry, call.plan = surface, True, entry, plan
+        call.kind, call.surface, call.listing, call.entry, call.plan = entry.sought, surface, True, entry, plan
         try:
             if plan.visible is not None and False in plan.visible(call, entry):
                 return False
             for step in plan.steps.get("check_authorities", ()):
                 with suppress(Undecided):
                     await run_step(step, call)
-        except Exception as error:
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
             if not getattr(error, "public", False):
                 logger.exception("a policy failed for %s; it is not listed", entry.id)
             return False
@@ -406,7 +461,9 @@ class Pipeline:
     async def _through(self, call: Call, hook: str, running: Awaitable[Any]) -> None:
         try:
             await running
-        except Exception as error:
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
             step = blame(error, call.plan.steps.get(hook, ()))
             if step is None or (isinstance(error, FrontMcpError) and error.public):
                 raise
@@ -468,7 +525,7 @@ def _failed(call: Call, error: BaseException | None) -> FrontMcpError:
     """What an error that is not public becomes, where it leaves a call."""
     if call.entry is None:
         return InternalMcpError("" if error is None else describe(error))
-    failed: FrontMcpError = call.entry.failed(error)
+    failed: FrontMcpError = call.entry.failed(call, error)
     return failed
 
 

@@ -10,12 +10,24 @@ from frontmcp.call import Call, Kind
 from frontmcp.definitions.base import Definition
 from frontmcp.entries import Entry as Entry
 from frontmcp.entries import ListName as ListName
+from frontmcp.entries import PromptEntry, ResourceEntry, TemplateEntry
 from frontmcp.entries import ToolEntry as ToolEntry
-from frontmcp.errors import ConfigurationError, FrontMcpError, ToolNotFoundError
+from frontmcp.errors import (
+    ConfigurationError,
+    FrontMcpError,
+    PromptNotFoundError,
+    ResourceNotFoundError,
+    ToolNotFoundError,
+)
 from frontmcp.providers import Providers
 from frontmcp.threads import Threads
 
-SERVED: Final[Mapping[Kind, type[Entry]]] = {"tool": ToolEntry}
+SERVED: Final[Mapping[Kind, Callable[..., Entry]]] = {
+    "tool": ToolEntry,
+    "resource": ResourceEntry,
+    "resource_template": TemplateEntry,
+    "prompt": PromptEntry,
+}
 """The entry that is made of a definition."""
 
 
@@ -97,6 +109,59 @@ class Names:
         return entry.listed_name if entry.name in self._ambiguous else entry.name
 
 
+class Addresses:
+    """Resources addressed by URI: the exact one, else the first template that it fits, in the order of registration."""
+
+    lists: tuple[ListName, ...] = ("resources", "templates")
+
+    def __init__(self) -> None:
+        self._by_address: dict[str, ResourceEntry] = {}
+        self._exact: dict[str, ResourceEntry] = {}
+        self._templates: list[TemplateEntry] = []
+
+    def settle(self, entries: Sequence[Any]) -> Iterable[str]:
+        self._by_address, self._exact, self._templates = {}, {}, []
+        problems = []
+        for entry in entries:
+            other = self._by_address.setdefault(entry.address, entry)
+            if other is not entry:
+                problems.append(
+                    f'two resources have the URI "{entry.address}": {other.id} ({other.definition.source}) and '
+                    f"{entry.id} ({entry.definition.source}); change one"
+                )
+            elif isinstance(entry, TemplateEntry):
+                self._templates.append(entry)
+            else:
+                self._exact[entry.address] = entry
+        return problems
+
+    def get(self, address: str) -> ResourceEntry | None:
+        """The resource of a URI, or the template that is written so."""
+        return self._by_address.get(address)
+
+    def find(self, call: Call) -> Entry | None:
+        for entry, variables in self._candidates(call.name):
+            if call.scope is None or any(entry is each for each in call.scope.values()):
+                call.arguments = {**variables, "uri": call.name}
+                found: Entry = entry
+                return found
+        return None
+
+    def _candidates(self, uri: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        if uri in self._exact:
+            yield self._exact[uri], {}
+        for template in self._templates:
+            if (variables := template.match(uri)) is not None:
+                yield template, variables
+
+    def not_found(self, address: str) -> FrontMcpError:
+        return ResourceNotFoundError(address)
+
+    def address(self, entry: Entry) -> str:
+        address: str = entry.address  # type: ignore[attr-defined]
+        return address
+
+
 class Registry:
     """The entries of one server. It *settles* when it is complete, and again after every change.
 
@@ -108,8 +173,14 @@ class Registry:
         self._threads = threads
         self._providers = providers
         self._entries: dict[tuple[Kind, str], Entry] = {}
-        self._tools = Names("tools", ToolNotFoundError)
-        self.directories: Mapping[str, Directory] = {"tool": self._tools}
+        self.tools_by_name = Names("tools", ToolNotFoundError)
+        self.prompts_by_name = Names("prompts", PromptNotFoundError)
+        self.resources_by_uri = Addresses()
+        self.directories: Mapping[str, Directory] = {
+            "tool": self.tools_by_name,
+            "prompt": self.prompts_by_name,
+            "resource": self.resources_by_uri,
+        }
         self._directory_of = {name: each for each in self.directories.values() for name in each.lists}
         self.version = 0
 
@@ -161,7 +232,7 @@ class Registry:
 
     def find(self, name: str) -> ToolEntry | None:
         """The tool of an exact name."""
-        found = self._tools.get(name)
+        found = self.tools_by_name.get(name)
         return found if isinstance(found, ToolEntry) else None
 
     def listed(self, list_name: ListName, entries: Iterable[Any]) -> list[tuple[str, Any]]:

@@ -7,16 +7,16 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import anyio
 import anyio.lowlevel
 
 from frontmcp.asking import MemoryStateStore
+from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration
-from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
-from frontmcp.definitions.app import App, ToolDecorator, as_definition, slug
+from frontmcp.definitions.app import App, Registering, any_definition, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
@@ -25,7 +25,8 @@ from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
-from frontmcp.registry import Registry, ToolEntry
+from frontmcp.registry import Entry as RegisteredEntry
+from frontmcp.registry import ListName, Registry, ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
@@ -41,6 +42,12 @@ logger = logs.getLogger("frontmcp.server")
 OPEN_ENVIRONMENTS = frozenset({"development", "test"})
 """Environments that show errors whole; any other masks what is not public."""
 
+LISTS: Final[Mapping[ListName, str]] = {
+    "tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts",
+}  # fmt: skip
+"""What is said to change when an entry of a list comes or goes."""
+
+F = TypeVar("F", bound=Callable[..., Any])
 Changed = Callable[[str], Awaitable[None]]
 
 
@@ -53,7 +60,7 @@ class FrontMcp:
     :param name: the server's name, unless ``info`` has it.
     :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
     :param apps: `App` objects and classes decorated with `App`.
-    :param tools: tools of the server's own, unnamed app.
+    :param tools: tools of the server's own, unnamed app; likewise ``resources`` and ``prompts``.
     :param plugins: plugins, and words: ``"no:NAME"`` switches one off, ``"NAME"`` allows an installed one.
     :param plugin_order: names of plugins that run before all others.
     :param autoload_plugins: load installed plugins that nobody named.
@@ -79,6 +86,8 @@ class FrontMcp:
         info: Mapping[str, Any] | None = None,
         apps: Iterable[Any] = (),
         tools: Iterable[Any] = (),
+        resources: Iterable[Any] = (),
+        prompts: Iterable[Any] = (),
         plugins: Sequence[PluginLike] = (),
         plugin_order: Sequence[str] = (),
         autoload_plugins: bool = True,
@@ -119,7 +128,7 @@ class FrontMcp:
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
         self._early_problems: list[str] = []
-        self._default_app = self._make_default_app(tools)
+        self._default_app = self._make_default_app(tools=tools, resources=resources, prompts=prompts)
         self._apps = self._read_apps(apps)
         self._definitions: list[tuple[str, Definition]] = []
         for app in self._apps:
@@ -195,19 +204,32 @@ class FrontMcp:
         self._problems = self._wire = None
 
     @property
-    def tool(self) -> ToolDecorator:
+    def tool(self) -> Registering:
         """Define a tool of the server's own app: ``@server.tool`` or ``@server.tool(name=…)``."""
         return self._default_app.tool
 
-    def _make_default_app(self, tools: Iterable[Any]) -> App:
+    @property
+    def prompt(self) -> Registering:
+        """Define a prompt of the server's own app: ``@server.prompt`` or ``@server.prompt(name=…)``."""
+        return self._default_app.prompt
+
+    def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
+        """Define a resource of the server's own app, or a template where the URI has variables.
+
+        :param uri: ``"tickets://open"`` or ``"tickets://{id}"``.
+        :param keywords: those of `Resource`.
+        """
+        return self._default_app.resource(uri, **keywords)
+
+    def _make_default_app(self, **given: Iterable[Any]) -> App:
         try:
             app = App(id=slug(self.name))
         except ConfigurationError as error:
             self._early_problems.append(str(error))
             app = App(id="server")
-        for tool in tools:
+        for noun, target in ((noun, target) for noun, targets in given.items() for target in targets):
             try:
-                app.add(as_definition(tool))
+                app.add(as_definition(target, noun))
             except ConfigurationError as error:
                 self._early_problems.extend(error.problems)
         return app
@@ -241,20 +263,41 @@ class FrontMcp:
         :param app: the app's id; the server's own by default.
         :raises ConfigurationError: it can't be served; nothing was added.
         """
+        entry = await self._add(as_definition(tool), app)
+        assert isinstance(entry, ToolEntry)
+        return entry
+
+    async def add_resource(self, resource: Any, *, app: str | None = None) -> RegisteredEntry:
+        """Add a resource or a template while the server runs; clients are told that the list changed.
+
+        :param resource: what ``resources=`` takes.
+        :param app: the app's id; the server's own by default.
+        :raises ConfigurationError: it can't be served; nothing was added.
+        """
+        return await self._add(as_definition(resource, "resources"), app)
+
+    async def add_prompt(self, prompt: Any, *, app: str | None = None) -> RegisteredEntry:
+        """Add a prompt while the server runs; clients are told that the list changed.
+
+        :param prompt: what ``prompts=`` takes.
+        :param app: the app's id; the server's own by default.
+        :raises ConfigurationError: it can't be served; nothing was added.
+        """
+        return await self._add(as_definition(prompt, "prompts"), app)
+
+    async def _add(self, definition: Definition, app: str | None) -> RegisteredEntry:
         self.check()
         problems: list[str] = []
-        definition = as_definition(tool)
-        entry = self._add_entry(definition, app or self._default_app.id, problems)
+        entry: RegisteredEntry | None = self._add_entry(definition, app or self._default_app.id, problems)
         if entry is not None and not problems:
             self._resettle(problems)
-        if problems:
+        if entry is None or problems:
             if entry is not None:
                 self._registry_settled().remove(entry)
                 self._resettle([])
             raise ConfigurationError(problems)
-        assert isinstance(entry, ToolEntry)
         self._definitions.append((entry.app_id, definition))
-        await self._changed("tools")
+        await self._changed(LISTS[entry.list_name])
         return entry
 
     async def remove_tool(self, name: str) -> None:
@@ -263,16 +306,44 @@ class FrontMcp:
         :param name: an exact name, such as its canonical id.
         :raises ConfigurationError: there is no tool of that name.
         """
-        entry = self.find(name)
+        await self._remove("tool", name, self.find(name))
+
+    async def remove_resource(self, uri: str) -> None:
+        """Remove a resource or a template while the server runs; clients are told that the list changed.
+
+        :param uri: its URI, or the template as it was written.
+        :raises ConfigurationError: there is none.
+        """
+        await self._remove("resource", uri, self._registry_settled().resources_by_uri.get(uri))
+
+    async def remove_prompt(self, name: str) -> None:
+        """Remove a prompt while the server runs; clients are told that the list changed.
+
+        :param name: an exact name, such as its canonical id.
+        :raises ConfigurationError: there is no prompt of that name.
+        """
+        await self._remove("prompt", name, self._registry_settled().prompts_by_name.get(name))
+
+    async def _remove(self, noun: str, name: str, entry: RegisteredEntry | None) -> None:
         if entry is None:
-            raise ConfigurationError(f'there is no tool "{name}" to remove')
+            raise ConfigurationError(f'there is no {noun} "{name}" to remove')
         self._registry_settled().remove(entry)
         self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
         self._resettle([])
-        await self._changed("tools")
+        await self._changed(LISTS[entry.list_name])
+
+    async def resource_updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to a resource that it changed.
+
+        :param uri: exactly as they read it.
+        """
+        await self._changed(f"resource {uri}")
 
     def on_change(self, listener: Changed) -> Callable[[], None]:
-        """Tell ``listener`` which list changed (``"tools"``), whenever one does; gives a function that stops that."""
+        """Tell ``listener`` what changed, whenever something does; gives a function that stops that.
+
+        :param listener: is given ``"tools"``, ``"resources"``, ``"prompts"``, or ``"resource <uri>"``.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -307,7 +378,7 @@ class FrontMcp:
         if not self._plugins.problems:
             for provided in self._plugins.call("provide_entries", self):
                 for target in provided:
-                    self._add_entry(as_definition(target), self._default_app.id, problems)
+                    self._add_entry(any_definition(target), self._default_app.id, problems)
             self._resettle(problems)
         return problems
 
@@ -322,7 +393,7 @@ class FrontMcp:
         return problems
 
     def _check_options(self, claims: Claims) -> list[str]:
-        """Check the settings that plugins claim; a variable of the environment that means nothing here is passed over."""
+        """Check the settings that plugins claim; a variable of the environment that means nothing is passed over."""
         problems = []
         for name in list(self.options):
             setting = self.settings[name]
@@ -337,7 +408,8 @@ class FrontMcp:
 
     def _add_entry(self, definition: Definition, app_id: str, problems: list[str]) -> Any:
         """Make, prepare and register an entry, or say what is wrong with it."""
-        assert self._registry is not None and self._plugins is not None
+        assert self._registry is not None
+        assert self._plugins is not None
         where = f'{definition.noun} "{definition.name}" ({definition.source})'
         if (wrong := self._plugins.claims.check_kind(definition.kind)) is not None:
             problems.append(f"{where}: {wrong}")
@@ -354,7 +426,9 @@ class FrontMcp:
         return entry
 
     def _resettle(self, problems: list[str]) -> None:
-        assert self._registry is not None and self._plugins is not None and self._pipeline is not None
+        assert self._registry is not None
+        assert self._plugins is not None
+        assert self._pipeline is not None
         problems.extend(self._registry.settle())
         problems.extend(self._pipeline.compile())
         if not problems:
@@ -445,7 +519,7 @@ class FrontMcp:
         if scope is not None:
             call.scope = scope
         if not isinstance(target, str):
-            call.entry = target
+            call.entry, call.kind = target, getattr(target, "sought", "tool")
         started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
         return started
 

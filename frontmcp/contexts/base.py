@@ -24,7 +24,7 @@ from frontmcp.call import (
 from frontmcp.errors import FlowControl, Response
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 T = TypeVar("T")
 
@@ -119,6 +119,35 @@ class Context:
     ) -> CallToolResult:
         """`call_tool`, inside a sync body."""
         return _from_thread(lambda: self.call_tool(name, arguments, signal=signal, progress_token=progress_token))
+
+    def read_resource(self, uri: str) -> Coroutine[Any, Any, ReadResourceResult]:
+        """Read a resource of the server, as the same caller, through the whole pipeline.
+
+        :param uri: of a resource, or one that fits a template.
+        :raises ResourceNotFoundError: there is none that can be reached from here.
+        :raises ResourceReadError: it raised an error that is not public. Public errors arrive as they are.
+        """
+        call = self.call
+        return call.runner.read_resource(call, uri)
+
+    def read_resource_sync(self, uri: str) -> ReadResourceResult:
+        """`read_resource`, inside a sync body."""
+        return _from_thread(lambda: self.read_resource(uri))
+
+    def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> Coroutine[Any, Any, GetPromptResult]:
+        """Get a prompt of the server, as the same caller, through the whole pipeline.
+
+        :param arguments: text, or what the prompt's parameters are annotated with.
+        :raises PromptNotFoundError: there is none that can be reached from here.
+        :raises InvalidInputError: an argument is missing, or does not fit.
+        :raises PromptExecutionError: it raised an error that is not public. Public errors arrive as they are.
+        """
+        call = self.call
+        return call.runner.get_prompt(call, name, arguments)
+
+    def get_prompt_sync(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+        """`get_prompt`, inside a sync body."""
+        return _from_thread(lambda: self.get_prompt(name, arguments))
 
     def fail(self, error: BaseException | str) -> NoReturn:
         """End the call with an error. Never returns.

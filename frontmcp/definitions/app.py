@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
+from frontmcp.definitions.prompt import Prompt
+from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
 from frontmcp.errors import ConfigurationError
 
@@ -17,11 +20,22 @@ C = TypeVar("C", bound=type)
 APP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ATTRIBUTE = "__frontmcp_app__"
 
+NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
+    "tools": (Tool,),
+    "resources": (Resource, ResourceTemplate),
+    "prompts": (Prompt,),
+}
+"""What may be listed under a keyword of `App` and `FrontMcp`. A plain function becomes the first, where that can be."""
 
-class ToolDecorator:
-    """``@app.tool``, alone or with the keywords of `Tool`: define a tool and register it."""
 
-    def __init__(self, register: Callable[[Definition], None]) -> None:
+class Registering:
+    """``@app.tool``, alone or with the keywords of `Tool`: define an entry and register it.
+
+    :param make: a definition of keywords.
+    """
+
+    def __init__(self, make: Callable[..., Definition], register: Callable[[Definition], None]) -> None:
+        self._make = make
         self._register = register
 
     @overload
@@ -30,7 +44,7 @@ class ToolDecorator:
     def __call__(self, /, **keywords: Any) -> Callable[[F], F]: ...
     def __call__(self, target: F | None = None, /, **keywords: Any) -> F | Callable[[F], F]:
         def define(function: F) -> F:
-            definition: Tool = Tool(**keywords)
+            definition = self._make(**keywords)
             definition.bind(function, caller_namespace())
             if not inspect.ismethod(function):
                 definition.attach(function)
@@ -41,13 +55,15 @@ class ToolDecorator:
 
 
 class App:
-    """A group of tools (and, later, other entries) whose canonical ids begin with the app's id.
+    """A group of entries whose canonical ids begin with the app's id.
 
     A plain object, or a decorator on an empty class: ``@App(id="desk", tools=[…]) class Desk: ...``.
 
     :param id: 1 to 64 of ``A-Z a-z 0-9 _ -``; by default the slug of ``name``, or of the decorated class.
     :param name: what people read; the id by default.
     :param tools: classes and functions, decorated with `Tool` or plain functions.
+    :param resources: classes and functions decorated with `Resource` or `ResourceTemplate`.
+    :param prompts: classes and functions, decorated with `Prompt` or plain functions.
     """
 
     noun: ClassVar[str] = "App"
@@ -59,6 +75,8 @@ class App:
         name: str | None = None,
         description: str | None = None,
         tools: Iterable[Any] = (),
+        resources: Iterable[Any] = (),
+        prompts: Iterable[Any] = (),
     ) -> None:
         self._id = id if id is not None or name is None else slug(name)
         self._name = name
@@ -67,8 +85,9 @@ class App:
         self._listeners: list[Callable[[App, Definition], None]] = []
         if self._id is not None:
             check_app_id(self._id)
-        for tool in tools:
-            self.add(as_definition(tool))
+        for noun, targets in (("tools", tools), ("resources", resources), ("prompts", prompts)):
+            for target in targets:
+                self.add(as_definition(target, noun))
 
     def __call__(self, target: C) -> C:
         if not inspect.isclass(target):
@@ -101,9 +120,22 @@ class App:
         return self._name or self.id
 
     @property
-    def tool(self) -> ToolDecorator:
+    def tool(self) -> Registering:
         """Define a tool and register it: ``@app.tool`` or ``@app.tool(name=…)``."""
-        return ToolDecorator(self.add)
+        return Registering(Tool, self.add)
+
+    @property
+    def prompt(self) -> Registering:
+        """Define a prompt and register it: ``@app.prompt`` or ``@app.prompt(name=…)``."""
+        return Registering(Prompt, self.add)
+
+    def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
+        """Define a resource, or a template where the URI has variables, and register it.
+
+        :param uri: ``"tickets://open"`` or ``"tickets://{id}"``.
+        :param keywords: those of `Resource`.
+        """
+        return Registering(partial(resource_of, uri), self.add)(**keywords)
 
     def add(self, definition: Definition) -> None:
         """Register a definition; servers that have the app already serve it too."""
@@ -116,22 +148,46 @@ class App:
         self._listeners.append(listener)
 
 
-def as_definition(target: Any) -> Definition:
-    """The definition of something listed under ``tools=``.
+def as_definition(target: Any, noun: str = "tools") -> Definition:
+    """The definition of something listed under ``tools=``, ``resources=`` or ``prompts=``.
 
-    :raises ConfigurationError: it is no tool.
+    :raises ConfigurationError: it is nothing of that kind.
     """
-    if isinstance(target, Tool):
+    classes = NOUNS[noun]
+    name, article = classes[0].noun, f"a {classes[0].noun.lower()}"
+    if isinstance(target, classes):
         if target.target is None:
-            raise ConfigurationError("tools=: a Tool(…) that decorates nothing; put it above a class or function")
+            raise ConfigurationError(
+                f"{noun}=: a {type(target).__name__}(…) that decorates nothing; put it above a class or function"
+            )
         return target
-    if definitions_of(target):
-        return Tool.of(target)
+    if found := definitions_of(target):
+        return next((each for each in found.values() if isinstance(each, classes)), None) or classes[0].of(target)
     if not callable(target):
-        raise ConfigurationError(f"tools=: {target!r} is not a tool")
+        raise ConfigurationError(f"{noun}=: {target!r} is not {article}")
     if inspect.isclass(target):
-        raise ConfigurationError(f"tools=: class {place_of(target)} is not a tool: decorate it with @Tool")
-    return Tool.from_callable(target)
+        raise ConfigurationError(f"{noun}=: class {place_of(target)} is not {article}: decorate it with @{name}")
+    if inspect.ismethod(target) and definitions_of(target.__func__):
+        raise ConfigurationError(
+            f"{noun}=: {place_of(target)} was decorated before it was bound: "
+            f"leave @{name} off, and list the bound method"
+        )
+    if noun == "resources":
+        raise ConfigurationError(f"{noun}=: {place_of(target)} has no URI: decorate it with @Resource(uri)")
+    return classes[0].from_callable(target)
+
+
+def any_definition(target: Any) -> Definition:
+    """The definition of something of whatever kind: what it is decorated as, else a tool.
+
+    :raises ConfigurationError: it is none, or decorated as several kinds.
+    """
+    if isinstance(target, Definition):
+        return as_definition(target, next(noun for noun, classes in NOUNS.items() if isinstance(target, classes)))
+    found = definitions_of(target)
+    if len(found) > 1:
+        raise ConfigurationError(f"{place_of(target)} is decorated as {' and '.join(found)}: list the definitions")
+    return next(iter(found.values()), None) or as_definition(target)
 
 
 def check_app_id(id: str) -> None:

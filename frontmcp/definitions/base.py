@@ -41,6 +41,7 @@ class Definition:
     kind: ClassVar[Kind]
     noun: ClassVar[str]
     context_class: ClassVar[type[Context]]
+    suffix: ClassVar[str | None] = None
 
     sync: Sync
     input: Input
@@ -104,7 +105,7 @@ class Definition:
         if inspect.isroutine(written):
             return written.__name__
         own = (written if inspect.isclass(written) else type(written)).__name__
-        return snake_case(own.removesuffix(self.noun) or own)
+        return snake_case(own.removesuffix(self.suffix or self.noun) or own)
 
     @property
     def description(self) -> str | None:

@@ -2,4 +2,8 @@
 
 from frontmcp.entries.base import Entry as Entry
 from frontmcp.entries.base import ListName as ListName
+from frontmcp.entries.completion import CompletableEntry as CompletableEntry
+from frontmcp.entries.prompt import PromptEntry as PromptEntry
+from frontmcp.entries.resource import ResourceEntry as ResourceEntry
+from frontmcp.entries.resource import TemplateEntry as TemplateEntry
 from frontmcp.entries.tool import ToolEntry as ToolEntry

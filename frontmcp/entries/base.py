@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import pydantic_core
 
-from frontmcp.call import Kind
+from frontmcp.call import Call, Kind, Sought
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import FrontMcpError
 from frontmcp.invoke import Invoke, make_invoke
@@ -23,8 +23,10 @@ class Entry:
     """One thing that can be called. Made by the registry; plugins read it, and write ``options`` in `prepare_entry`.
 
     :cvar kinds: what it counts as, in a hook's ``kinds=``.
+    :cvar sought: what a call asks for that finds it.
     :cvar list_name: the list it stands in.
     :cvar result_type: the protocol's result of a call.
+    :cvar passes_all: the body takes all of its input.
     :ivar definition: what the user wrote.
     :ivar options: options that plugins claim, by name.
     :ivar listed_name: its name in lists where several apps have an entry of that name.
@@ -35,8 +37,10 @@ class Entry:
 
     kind: ClassVar[Kind]
     kinds: ClassVar[tuple[Kind, ...]]
+    sought: ClassVar[Sought] = "tool"
     list_name: ClassVar[ListName]
     result_type: ClassVar[type[Any]]
+    passes_all: ClassVar[bool] = True
 
     def __init__(self, definition: Definition, app_id: str, *, threads: Threads, providers: Providers) -> None:
         self.definition = definition
@@ -56,12 +60,13 @@ class Entry:
             sync=definition.sync,
             threads=threads,
             providers=providers,
+            only=None if body.takes_any or self.passes_all else body.fields,
         )
 
     def __repr__(self) -> str:
         return f'<{self.kind} "{self.id}">'
 
-    def format(self, value: Any) -> Any:
+    def format(self, call: Call, value: Any) -> Any:
         """The protocol's result for a raw value.
 
         :raises InvalidOutputError: it does not match, or is no JSON.
@@ -75,7 +80,7 @@ class Entry:
         """
         raise NotImplementedError
 
-    def failed(self, error: BaseException | None) -> FrontMcpError:
+    def failed(self, call: Call, error: BaseException | None) -> FrontMcpError:
         """The error that an error of the body, which is not public, becomes."""
         raise NotImplementedError
 
@@ -100,7 +105,11 @@ def text_of(value: Any) -> str:
 
     :raises InvalidOutputError: a part of it is no JSON, or no text, named by its path.
     """
-    data = jsonable(value)
+    return text_of_data(jsonable(value))
+
+
+def text_of_data(data: Any) -> str:
+    """`text_of`, for what is JSON data already."""
     if not isinstance(data, str):
         return json_text(data)
     if not data.isascii():

@@ -7,9 +7,10 @@ from typing import Any
 from mcp_types import CallToolResult, ContentBlock, TextContent
 from mcp_types import Tool as WireTool
 
+from frontmcp.call import Call
 from frontmcp.content import annotates_content, to_blocks
 from frontmcp.definitions.tool import Tool
-from frontmcp.entries.base import Entry, check_sendable, listed_meta, text_of
+from frontmcp.entries.base import Entry, check_sendable, listed_meta, text_of, text_of_data
 from frontmcp.errors import FrontMcpError, InvalidOutputError, ToolExecutionError
 from frontmcp.providers import Providers
 from frontmcp.schema import MISMATCH, json_text, jsonable
@@ -32,7 +33,7 @@ class ToolEntry(Entry):
         self._returns_content = annotates_content(definition.body.returns)
         self._wire: dict[tuple[str, bool], WireTool] = {}
 
-    def format(self, value: Any) -> CallToolResult:
+    def format(self, call: Call, value: Any) -> CallToolResult:
         """The result for a raw value (api.md, "Result of a value").
 
         :raises InvalidOutputError: it does not match the output schema, or is no JSON.
@@ -74,7 +75,7 @@ class ToolEntry(Entry):
         if output is not None:
             output.verify(data)
 
-    def failed(self, error: BaseException | None) -> FrontMcpError:
+    def failed(self, call: Call, error: BaseException | None) -> FrontMcpError:
         return ToolExecutionError(self.name, error)
 
     def ensure_success(self, result: CallToolResult) -> None:
@@ -105,4 +106,4 @@ def _text(data: Any) -> list[ContentBlock]:
     """The text that stands for JSON data: a string as it is, nothing for null."""
     if data is None:
         return []
-    return [TextContent(text=text_of(data))]
+    return [TextContent(text=text_of_data(data))]
