@@ -11,7 +11,7 @@ import typer
 
 from frontmcp.call import Caller
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
-from frontmcp.cli.output import clean_stdout, say
+from frontmcp.cli.output import clean_stdout, columns, say
 from frontmcp.cli.target import Source, read_target
 from frontmcp.direct import caller_of
 from frontmcp.errors import ConfigurationError
@@ -132,8 +132,6 @@ def _source(
 
 
 def _print_settings(source: Source) -> None:
-    from frontmcp.cli.output import columns
-
     with clean_stdout():
         server = source.load()
     typer.echo(columns([("SETTING", "VALUE", "FROM"), *shown(server.settings)]))

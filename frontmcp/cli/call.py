@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.checks import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
 from frontmcp.errors import FrontMcpError, InvalidInputError, ToolExecutionError, ToolNotFoundError, to_result
-from frontmcp.plugins import nearest
 from frontmcp.server import FrontMcp
 
 Output: TypeAlias = Literal["text", "json"]

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from frontmcp.checks import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
 from frontmcp.errors import ConfigurationError
 from frontmcp.hooks import Plugin
-from frontmcp.plugins import nearest
 from frontmcp.server import FrontMcp
 from frontmcp.settings import find_file
 
