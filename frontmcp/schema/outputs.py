@@ -14,7 +14,7 @@ from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.schema.issues import data_path
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, admits_null, check_schema, wrapped_schema
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
-from frontmcp.schema.values import dotted, json_text, jsonable, unserializable
+from frontmcp.schema.values import as_object, dotted, json_text, jsonable, unserializable
 
 MISMATCH = "output does not match outputSchema"
 
@@ -141,7 +141,7 @@ def _dumper(adapter: TypeAdapter[Any]) -> Callable[[Any], Any]:
         except ValidationError:
             valid = _from_json_data(validate, value)
         try:
-            return serialize(valid, mode="json", by_alias=True, warnings=False)
+            return serialize(valid, mode="json", by_alias=True, warnings=False, fallback=as_object)
         except Exception as error:
             raise unserializable(value) from error
 

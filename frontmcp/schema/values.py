@@ -27,9 +27,16 @@ def jsonable(value: Any) -> Any:
     :raises InvalidOutputError: a part of it is no JSON, named by its path.
     """
     try:
-        return pydantic_core.to_jsonable_python(value)
+        return pydantic_core.to_jsonable_python(value, fallback=as_object)
     except Exception as error:
         raise unserializable(value) from error
+
+
+def as_object(value: Any) -> Any:
+    """What pydantic does not know, but can be read as an object."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def json_text(data: Any) -> str:
@@ -109,7 +116,7 @@ def _path_to_unserializable(value: Any) -> Iterator[Any]:
 
 def _is_json(value: Any) -> bool:
     try:
-        pydantic_core.to_json(value)
+        pydantic_core.to_json(value, fallback=as_object)
     except Exception:
         return False
     return True

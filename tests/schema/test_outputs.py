@@ -6,12 +6,13 @@ import dataclasses
 import enum
 import math
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
 from uuid import UUID
 
@@ -223,6 +224,7 @@ WHEN = datetime(2026, 7, 28, 12, 30)
         (dict[str, Any], {"id": UUID(int=1), "p": Path("a"), "d": Decimal("1.50"), "b": b"x", "c": Color.RED, "s": {1}},
          {"id": str(UUID(int=1)), "p": "a", "d": "1.50", "b": "x", "c": "red", "s": [1]}),
         (int | list[int], [1], [1]),
+        (list[Any] | int, [MappingProxyType({"a": UserDict(b=1)})], [{"a": {"b": 1}}]),
         (Annotated[int, Field(ge=0)], 3, 3),
         (int, 10**30, 10**30),
         (Extra, {"id": 1, "more": date(2026, 7, 28)}, {"id": 1, "more": "2026-07-28"}),
