@@ -39,7 +39,18 @@ LONG_FILES = {
 }
 """Longer than `MAX_FILE` today; the list may only get shorter."""
 
-OPTIONAL = {"typer", "rich", "limits", "pytest", "watchfiles", "jwt", "uvicorn", "starlette", "plugins_builtin"}
+OPTIONAL = {
+    "jsonschema",
+    "typer",
+    "rich",
+    "limits",
+    "pytest",
+    "watchfiles",
+    "jwt",
+    "uvicorn",
+    "starlette",
+    "plugins_builtin",
+}
 """What importing the door must not bring, unless the SDK has brought it already."""
 
 
