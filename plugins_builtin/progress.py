@@ -1,4 +1,4 @@
-"""`progress`: updates reach the client of the outermost call, and never go backwards."""
+"""`progress`: updates reach the client of the outermost call, and never go backwards; what is no number goes nowhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ class Progress(Plugin):
         if request.peer is None:
             return
         highest = request.highest_progress
-        if highest is not None and not update.progress > highest:
+        if not math.isfinite(update.progress):
+            update.progress = 0.0 if highest is None else highest
+        if highest is not None and update.progress <= highest:
             update.progress = math.nextafter(highest, math.inf)
+        if update.total is not None and not math.isfinite(update.total):
+            update.total = None
         request.highest_progress = update.progress
         await request.peer.progress(update)

@@ -32,12 +32,23 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
 from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
-from frontmcp.errors import FrontMcpError, InternalMcpError, PublicMcpError, describe, public_text, sendable, to_result
+from frontmcp.chain import blame
+from frontmcp.errors import (
+    FrontMcpError,
+    InternalMcpError,
+    PluginError,
+    PublicMcpError,
+    describe,
+    log_error,
+    public_text,
+    sendable,
+    to_result,
+)
 from frontmcp.interfaces import StateStore
+from frontmcp.pipeline import Pipeline, is_cancellation
 from frontmcp.registry import ToolEntry
 
 if TYPE_CHECKING:
-    from frontmcp.pipeline import Pipeline
     from frontmcp.plugins import PluginManager
 
 logger = logging.getLogger("frontmcp.wire")
@@ -242,9 +253,7 @@ class Wire:
         transport = "http" if http is not None else self.server.transport
         if not modern:
             self._track(connection)
-        caller: Caller | None = None
-        if self._authenticate is not None:
-            caller = await self._authenticate(AuthenticationRequest(transport, headers, client_ip))
+        caller = await self._caller(AuthenticationRequest(transport, headers, client_ip))
         caller = caller or _anonymous(connection, headers, modern=modern)
         if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
             raise PublicMcpError("This session belongs to another user", "SESSION_OWNED")
@@ -261,6 +270,19 @@ class Wire:
             meta = cast("Mapping[str, Any]", ctx.meta)
             request.trace_context = {key: meta[key] for key in TRACE_KEYS if key in meta}
         return request
+
+    async def _caller(self, request: AuthenticationRequest) -> Caller | None:
+        if self._authenticate is None:
+            return None
+        try:
+            caller: Caller | None = await self._authenticate(request)
+        except BaseException as error:
+            if is_cancellation(error) or isinstance(error, MCPError) or getattr(error, "public", False):
+                raise
+            step = blame(error, self._served.hooks.steps("authenticate"))
+            plugin = step.plugin if step is not None else "?"
+            raise PluginError(plugin, "authenticate", error) from error
+        return caller
 
     def _client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
         """Who connected; behind trusted proxies, what the outermost of them saw."""
@@ -311,12 +333,16 @@ class Wire:
         """The request's context; a refusal is an error of the protocol."""
         try:
             return await self._request(ctx)
+        except MCPError:
+            raise
         except Exception as error:
             ours = error if isinstance(error, FrontMcpError) else InternalMcpError(describe(error))
             raise MCPError(types.INVALID_REQUEST, self._text(ours)) from None
 
     def _text(self, error: FrontMcpError) -> str:
-        return public_text(error, f"err_{uuid.uuid4().hex[:16]}", production=self._served.production)
+        error_id = f"err_{uuid.uuid4().hex[:16]}"
+        log_error(error, error_id)
+        return sendable(public_text(error, error_id, production=self._served.production))
 
     async def call_tool(
         self, ctx: Ctx, params: types.CallToolRequestParams
