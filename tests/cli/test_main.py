@@ -8,20 +8,21 @@ import sys
 
 import pytest
 
-from frontmcp.cli import EXTRA
+from frontmcp.cli import EXTRA, main
 
-BLOCKER = """\
+BLOCKED = """\
 import sys
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {blocked!r}:
-            raise {error}
+        if name.partition(".")[0] == "typer":
+            raise ImportError(f"{name} is not here")
 
 sys.meta_path.insert(0, Blocker())
 from frontmcp.cli import main
-main({arguments!r})
+main(["list", "x.py"])
 """
+ADVICE = 'frontmcp: the command line needs its extra; run: pip install "frontmcp[cli]"\n'
 
 
 def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -29,19 +30,31 @@ def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
 
+def test_without_the_extra_one_line_says_what_to_install():
+    ran = python("-c", BLOCKED)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", ADVICE)
+
+
 @pytest.mark.parametrize(
-    ("blocked", "error", "arguments"),
-    [
-        ("typer", 'ModuleNotFoundError("no", name=name)', ["list", "x.py"]),
-        ("rich", 'ImportError(f"{name} is not here")', ["call", "x.py", "y"]),
-        ("watchfiles", 'ModuleNotFoundError("no", name=name)', ["dev", "x.py"]),
-    ],
+    ("missing", "module", "words"),
+    [("rich", "frontmcp.cli.call", ["call", "x.py", "y"]), ("watchfiles", "frontmcp.cli.dev", ["dev", "x.py"])],
 )
-def test_without_the_extra_one_line_says_what_to_install(blocked, error, arguments):
-    assert blocked in EXTRA
-    ran = python("-c", BLOCKER.format(blocked=blocked, error=error, arguments=arguments))
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == 'frontmcp: the command line needs its extra; run: pip install "frontmcp[cli]"\n'
+def test_without_a_part_of_the_extra_too(missing, module, words, monkeypatch, capsys):
+    assert missing in EXTRA
+    for name in [each for each in sys.modules if each.partition(".")[0] == missing]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert (caught.value.code, *capsys.readouterr()) == (2, "", ADVICE)
+
+
+def test_any_other_import_error_is_not_ours(monkeypatch):
+    monkeypatch.setitem(sys.modules, "frontmcp.direct", None)
+    monkeypatch.delitem(sys.modules, "frontmcp.cli.app")
+    with pytest.raises(ImportError, match=r"frontmcp\.direct"):
+        main(["list", "x.py"])
 
 
 def test_the_module_is_the_program_and_completes_commands():
