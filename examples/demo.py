@@ -26,7 +26,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from frontmcp import FrontMcp
-from frontmcp.cli.trace import Trace, tree
+from frontmcp.cli.trace import Trace, TracedCall, tree
 
 HERE = Path(__file__).resolve().parent
 
@@ -97,6 +97,13 @@ async def list_tools(client: Client) -> None:
     say(f"Not listed, for other tools only: {', '.join(inner)}", style="dim")
 
 
+def shortened(call: TracedCall) -> TracedCall:
+    """Without the stages that took next to nothing."""
+    for each in call.walk():
+        each.stages = {stage: seconds for stage, seconds in each.stages.items() if seconds >= 0.00002}
+    return call
+
+
 async def older_client(url: str) -> None:
     async with Client(url, mode="legacy") as client:
         heading(f"6  The same server, a client of {client.protocol_version}")
@@ -112,8 +119,9 @@ async def modern_client(url: str, log: Log) -> None:
         heading("3  A tool that calls tools, and reports progress")
         await call(client, "close_stale", days=10)
 
-        heading("4  What happened inside: every call takes the same road (milliseconds)")
-        say(tree(TRACE.calls[-1]))
+        heading("4  What happened inside: every call takes the same road")
+        say("In milliseconds, stages under 0.02 left out:", style="dim")
+        say(tree(shortened(TRACE.calls[-1])))
 
         heading("5  Failures")
         say("What a model can act on, it reads as it is:", style="dim")
