@@ -242,10 +242,26 @@ class PostGuard:
         read = _read_message(b"".join(message.get("body", b"") for message in messages))
         if isinstance(read, Response):
             await read(scope, receive, send)
-        elif session is not None and isinstance(read, JSONRPCRequest) and not self._options.stateless:
+        elif not isinstance(read, JSONRPCRequest):
+            await self._hand_over(scope, receive, send)
+        elif session is not None and not self._options.stateless:
             await self._once(session, read.id, scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A notification or an answer: acknowledged once its session has it.
+
+        The SDK does it the other way round, and fails where the client ends the session in between.
+        """
+        held: list[Message] = []
+
+        async def hold(message: Message) -> None:
+            held.append(message)
+
+        await self._app(scope, receive, hold)
+        for message in held[:2]:
+            await send(message)
 
     async def _once(self, session: str, request_id: str | int, scope: Scope, receive: Receive, send: Send) -> None:
         if not await self._in_flight.arrive(session, request_id):
