@@ -11,6 +11,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from frontmcp import FrontMcp, Option, Plugin, Tool, Will, create_direct, hookimpl
+from frontmcp.checks import KINDS
 from frontmcp.claims import Claims
 from frontmcp.errors import ConfigurationError
 from frontmcp.hookspecs import Spec
@@ -75,6 +76,11 @@ class TestClaimed:
     @pytest.mark.parametrize("kinds", [(), ("tool",), ("agent", "tool")])
     def test_for_all_kinds_or_some(self, kinds: Any) -> None:
         assert problems_of(claiming("p", Option("mark", kinds=kinds)), tool_options={"mark": 1}) == []
+
+    def test_without_kinds_it_is_for_all_of_them_and_not_for_the_server(self) -> None:
+        claims = claims_of(claiming("p", Option("mark", int)))
+        assert [kind for kind in KINDS if "mark" not in claims.names(kind)] == []
+        assert claims.names("server") == set()
 
     def test_one_name_for_different_kinds(self) -> None:
         claims = claims_of(
@@ -266,6 +272,7 @@ class TestValues:
         engine = Engine()
         assert problems_of(claiming("p", Option("engine", Engine, server=True)), engine=engine) == []
 
+    @pytest.mark.filterwarnings("ignore::pydantic.warnings.ArbitraryTypeWarning")
     @pytest.mark.parametrize("type_", ["Nowhere", 42, [int], list["Nowhere"], Store], ids=str)  # type: ignore[name-defined]  # noqa: F821
     def test_a_type_that_cannot_be_checked_is_the_plugins_mistake(self, type_: Any) -> None:
         (problem,) = claims_of(claiming("p", Option("mark", type_))).problems

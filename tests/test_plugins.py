@@ -274,9 +274,10 @@ class TestNarrowing:
         )
         assert planned(server, "get")["will_execute"] == ["tools"]
 
-    def test_agents_are_tools(self) -> None:
+    def test_an_entry_may_count_as_several_kinds(self) -> None:
         class AgentEntry(ToolEntry):
             kind = "agent"
+            kinds = ("agent", "tool")
 
         server = self.server(plugin("p", a=Will("execute")(logging([], "")), b=hookimpl(
             specname="will_execute", kinds="agent")(logging([], ""))))  # fmt: skip

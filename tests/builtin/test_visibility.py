@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,6 +56,13 @@ async def test_what_a_client_sees_and_calls(visibility: Any, listed: bool, calle
 @pytest.mark.parametrize(("visibility", "called"), [("hidden", True), ("internal", False)])
 async def test_every_spelling_leads_to_the_same_decision(visibility: Any, called: bool, name: str) -> None:
     assert await client_reaches(server_with(visibility=visibility), name) == (False, called)
+
+
+@pytest.mark.parametrize("origin", ["client", "agent", "job"])
+def test_what_is_internal_is_in_nobodys_list(origin: str) -> None:
+    entry: Any = SimpleNamespace(options={"visibility": "internal"})
+    call: Any = SimpleNamespace(listing=True, origin=origin)
+    assert not Visibility(PROCESS).entry_visible(call, entry)
 
 
 @pytest.mark.parametrize(
