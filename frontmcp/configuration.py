@@ -5,13 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from frontmcp.errors import ConfigurationError
 from frontmcp.logs import LogOptions
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
+
+
+class ListCache(BaseModel):
+    """How long clients may keep lists (2026-07-28 on).
+
+    :ivar ttl: in seconds.
+    :ivar scope: ``"public"``, for anybody, holds only for lists that are the same for every caller.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ttl: Annotated[float, Field(ge=0)] = 0
+    scope: Literal["public", "private"] = "private"
 
 
 class CoreSettings(BaseModel):
@@ -22,6 +35,7 @@ class CoreSettings(BaseModel):
     instructions: str | None = None
     http: dict[str, Any] = {}
     pagination: Annotated[int, Field(gt=0)] | None = 40
+    list_cache: ListCache = ListCache()
     max_call_depth: Annotated[int, Field(ge=0)] = 16
     thread_limit: Annotated[int, Field(gt=0)] = 40
     logging: LogOptions = LogOptions()

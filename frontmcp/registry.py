@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from frontmcp.call import Call, Kind
 from frontmcp.definitions.base import Definition
+from frontmcp.entries import CompletableEntry as CompletableEntry
 from frontmcp.entries import Entry as Entry
 from frontmcp.entries import ListName as ListName
 from frontmcp.entries import PromptEntry, ResourceEntry, TemplateEntry

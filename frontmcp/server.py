@@ -30,6 +30,7 @@ from frontmcp.registry import ListName, Registry, ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
+from frontmcp.transports.listing import ListOptions
 from frontmcp.transports.stdio import run_stdio
 from frontmcp.transports.wire import Wire
 
@@ -71,6 +72,8 @@ class FrontMcp:
         default ``FRONTMCP_ENV``, else production for HTTP and development elsewhere.
     :param http: options of the HTTP transport; see `http_app`.
     :param pagination: the page size of lists; None never pages.
+    :param list_cache: how long clients may keep lists, like ``{"ttl": 60, "scope": "public"}``; ``"public"``, for
+        anybody, holds only for lists that are the same for every caller.
     :param max_call_depth: how deep calls may be nested; the client's call has depth 0.
     :param thread_limit: worker threads for sync tools, for each depth of nested calls.
     :param logging: ``{"format": "text" | "json", "level": "INFO"}``, for `run`; an app that is mounted leaves logging
@@ -97,6 +100,7 @@ class FrontMcp:
         environment: str | None = None,
         http: Mapping[str, Any] | None = None,
         pagination: int | None = 40,
+        list_cache: Mapping[str, Any] | None = None,
         max_call_depth: int = 16,
         thread_limit: int = 40,
         logging: Mapping[str, Any] | None = None,
@@ -109,6 +113,7 @@ class FrontMcp:
                 "instructions": instructions,
                 "http": dict(http or {}),
                 "pagination": pagination,
+                "list_cache": dict(list_cache or {}),
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
                 "logging": dict(logging or {}),
@@ -164,6 +169,12 @@ class FrontMcp:
     def pagination(self) -> int | None:
         """The page size of lists."""
         return self.core.pagination
+
+    @property
+    def list_options(self) -> ListOptions:
+        """How lists are served."""
+        cache = self.core.list_cache
+        return ListOptions(self.core.pagination, int(cache.ttl * 1000), cache.scope == "public")
 
     @property
     def log_options(self) -> LogOptions:

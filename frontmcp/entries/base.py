@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import pydantic_core
+from mcp_types import Completion
 
 from frontmcp.call import Call, Kind, Sought
 from frontmcp.definitions.base import Definition
@@ -86,6 +87,14 @@ class Entry:
 
     def ensure_success(self, result: Any) -> None:
         """Raise the error that a result stands for, if it does."""
+
+    async def complete(self, call: Call, argument: str, value: str, arguments: Mapping[str, str]) -> Completion:
+        """Values for an argument, the best first.
+
+        :param value: what was typed so far.
+        :param arguments: those already chosen.
+        """
+        return Completion(values=[])
 
     def wire(self, *, name: str, modern: bool) -> Any:
         """As listed under a name, to clients of 2026-07-28 on or to older ones."""

@@ -49,11 +49,6 @@ class CompletableEntry(Entry):
         return bool(self.completers or self.choices)
 
     async def complete(self, call: Call, argument: str, value: str, arguments: Mapping[str, str]) -> Completion:
-        """Values for an argument, the best first.
-
-        :param value: what was typed so far.
-        :param arguments: those already chosen.
-        """
         completer = self.completers.get(argument)
         if completer is None:
             return _completion(_beginning(self.choices.get(argument, ()), value))

@@ -5,6 +5,8 @@ from frontmcp.testing.client import Notifications as Notifications
 from frontmcp.testing.client import connect as connect
 from frontmcp.testing.recorder import HookCall as HookCall
 from frontmcp.testing.recorder import HookRecorder as HookRecorder
+from frontmcp.testing.results import PromptResult as PromptResult
+from frontmcp.testing.results import ResourceResult as ResourceResult
 from frontmcp.testing.results import ToolResult as ToolResult
 from frontmcp.testing.roads import ERAS as ERAS
 from frontmcp.testing.roads import TRANSPORTS as TRANSPORTS
@@ -17,6 +19,8 @@ __all__ = (
     "HookRecorder",
     "McpClient",
     "Notifications",
+    "PromptResult",
+    "ResourceResult",
     "Road",
     "ToolResult",
     "connect",

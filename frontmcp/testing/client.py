@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp import Client
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
     INTERNAL_ERROR,
+    Completion,
     ElicitResult,
     ErrorData,
     JSONRPCNotification,
     LoggingMessageNotificationParams,
     ProgressNotificationParams,
+    Prompt,
+    PromptReference,
+    Resource,
+    ResourceTemplate,
+    ResourceTemplateReference,
     Tool,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.call import Caller
 from frontmcp.server import FrontMcp
-from frontmcp.testing.results import ToolResult
+from frontmcp.testing.results import PromptResult, ResourceResult, ToolResult
 from frontmcp.testing.roads import Endpoint, Road, served
 from frontmcp.testing.taps import tapped
 from frontmcp.testing.users import TICKET, Users, installed
@@ -54,6 +62,15 @@ class Notifications:
         """The log messages, each with ``level``, ``data`` and ``logger``."""
         return [LoggingMessageNotificationParams.model_validate(each) for each in self._params("notifications/message")]
 
+    def updated(self) -> list[str]:
+        """The URIs of resources that were updated."""
+        return [each["uri"] for each in self._params("notifications/resources/updated")]
+
+    def changed(self) -> list[str]:
+        """Which lists changed: ``"tools"``, ``"resources"`` or ``"prompts"``."""
+        methods = [each.method.removeprefix("notifications/") for each in self._seen]
+        return [method.removesuffix("/list_changed") for method in methods if method.endswith("/list_changed")]
+
     def _params(self, method: str) -> list[dict[str, Any]]:
         return [each.params or {} for each in self._seen if each.method == method]
 
@@ -79,12 +96,112 @@ class Tools:
     async def list(self) -> list[Tool]:
         """The tools the client sees, all pages of them."""
         sdk = await self._client.connect()
-        page = await sdk.list_tools()
-        tools = list(page.tools)
-        while page.next_cursor is not None:
-            page = await sdk.list_tools(cursor=page.next_cursor)
-            tools.extend(page.tools)
-        return tools
+        return await _all_pages(sdk.list_tools, "tools")
+
+
+class Updates:
+    """What a client that subscribed to a resource hears."""
+
+    def __init__(self, uri: str, heard: Callable[[], int]) -> None:
+        self.uri = uri
+        self._heard = heard
+        self._seen = heard()
+
+    async def wait(self, timeout: float = 5) -> str:
+        """Wait for the next update; gives the URI.
+
+        :raises TimeoutError: none came.
+        """
+        with anyio.fail_after(timeout):
+            while self._heard() == self._seen:  # noqa: ASYNC110
+                await anyio.sleep(0.005)
+        self._seen += 1
+        return self.uri
+
+
+class Resources:
+    """A client's resources."""
+
+    def __init__(self, client: McpClient) -> None:
+        self._client = client
+
+    async def templates(self) -> list[ResourceTemplate]:
+        """The resource templates the client sees, all pages of them."""
+        sdk = await self._client.connect()
+        return await _all_pages(sdk.list_resource_templates, "resource_templates")
+
+    async def read(self, uri: str) -> ResourceResult:
+        """Read a resource.
+
+        :raises MCPError: it failed.
+        """
+        sdk = await self._client.connect()
+        try:
+            return ResourceResult(await sdk.read_resource(uri))
+        finally:
+            self._client.raise_failed_reply()
+
+    @asynccontextmanager
+    async def subscribe(self, uri: str) -> AsyncIterator[Updates]:
+        """Hear of updates of a resource while the block runs, in the way of the client's era.
+
+        :raises MCPError: the client may not.
+        """
+        sdk = await self._client.connect()
+        updates = Updates(uri, lambda: self._client.notifications.updated().count(uri))
+        if self._client.road.era in MODERN_PROTOCOL_VERSIONS:
+            async with sdk.listen(resource_subscriptions=[uri]):
+                yield updates
+            return
+        with _undeprecated():
+            await sdk.subscribe_resource(uri)
+            yield updates
+            await sdk.unsubscribe_resource(uri)
+
+    async def list(self) -> list[Resource]:
+        """The resources the client sees, all pages of them."""
+        sdk = await self._client.connect()
+        return await _all_pages(sdk.list_resources, "resources")
+
+
+class Prompts:
+    """A client's prompts."""
+
+    def __init__(self, client: McpClient) -> None:
+        self._client = client
+
+    async def list(self) -> list[Prompt]:
+        """The prompts the client sees, all pages of them."""
+        sdk = await self._client.connect()
+        return await _all_pages(sdk.list_prompts, "prompts")
+
+    async def get(self, name: str, arguments: Mapping[str, str] | None = None) -> PromptResult:
+        """Get a prompt.
+
+        :raises MCPError: it failed.
+        """
+        sdk = await self._client.connect()
+        try:
+            return PromptResult(await sdk.get_prompt(name, dict(arguments) if arguments is not None else None))
+        finally:
+            self._client.raise_failed_reply()
+
+
+async def _all_pages(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+    page = await fetch()
+    found = list(getattr(page, field))
+    while page.next_cursor is not None:
+        page = await fetch(cursor=page.next_cursor)
+        found.extend(getattr(page, field))
+    return found
+
+
+@contextmanager
+def _undeprecated() -> Iterator[None]:
+    """Older clients may use what newer versions of the protocol have removed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        yield
 
 
 @dataclass(slots=True)
@@ -101,7 +218,7 @@ class Hub:
 class McpClient:
     """A client of one server, connected at its first use.
 
-    :ivar tools: its tools.
+    :ivar tools: its tools; likewise ``resources`` and ``prompts``.
     :ivar notifications: what it was told.
     :ivar road: its protocol version and transport.
     :ivar url: of the MCP endpoint, over HTTP.
@@ -112,6 +229,8 @@ class McpClient:
         self.road = hub.road
         self.url = hub.endpoint.url
         self.tools = Tools(self)
+        self.resources = Resources(self)
+        self.prompts = Prompts(self)
         self.notifications = Notifications()
         self._hub = hub
         self._ticket = hub.users.admit(caller) if caller is not None else ""
@@ -149,6 +268,22 @@ class McpClient:
             self._closing.set()
         self._reply = reply
         return reply
+
+    async def complete(
+        self, name: str, argument: str, value: str = "", *, arguments: Mapping[str, str] | None = None
+    ) -> Completion:
+        """Values for an argument of a prompt, or for a variable of a template.
+
+        :param name: the prompt's, or the template as it is listed.
+        :param value: what was typed so far.
+        :param arguments: those already chosen.
+        :raises MCPError: it failed.
+        """
+        sdk = await self.connect()
+        ref = ResourceTemplateReference(uri=name) if "://" in name else PromptReference(name=name)
+        asked = {"name": argument, "value": value}
+        result = await sdk.complete(ref, asked, dict(arguments) if arguments is not None else None)
+        return result.completion
 
     async def connect(self) -> Client:
         """The SDK's client beneath, connected: for what this one does not cover."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any, Self
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import (
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    GetPromptResult,
+    PromptMessage,
+    ReadResourceResult,
+    TextContent,
+    TextResourceContents,
+)
 
 
 class ToolResult:
@@ -89,3 +99,65 @@ class ToolResult:
 
     def __repr__(self) -> str:
         return f"<ToolResult {self}>"
+
+
+class ResourceResult:
+    """The result of one ``resources/read``.
+
+    :ivar raw: the SDK's result, as it came over the wire.
+    """
+
+    def __init__(self, raw: ReadResourceResult) -> None:
+        self.raw = raw
+
+    @property
+    def contents(self) -> list[TextResourceContents | BlobResourceContents]:
+        """Everything that was read."""
+        return self.raw.contents
+
+    def text(self) -> str:
+        """The texts of the contents, one to a line."""
+        return "\n".join(each.text for each in self.contents if isinstance(each, TextResourceContents))
+
+    def json(self) -> Any:
+        """The text, read as JSON."""
+        return json.loads(self.text())
+
+    def bytes(self) -> bytes:
+        """The bytes of the contents that are no text."""
+        blobs = (each.blob for each in self.contents if isinstance(each, BlobResourceContents))
+        return b"".join(map(base64.b64decode, blobs))
+
+    def mime_type(self) -> str | None:
+        """What the first of the contents is."""
+        return self.contents[0].mime_type if self.contents else None
+
+    def __repr__(self) -> str:
+        return f"<ResourceResult {self.contents!r}>"
+
+
+class PromptResult:
+    """The result of one ``prompts/get``.
+
+    :ivar raw: the SDK's result, as it came over the wire.
+    """
+
+    def __init__(self, raw: GetPromptResult) -> None:
+        self.raw = raw
+
+    @property
+    def messages(self) -> list[PromptMessage]:
+        return self.raw.messages
+
+    def text(self) -> str:
+        """The texts of the messages, one to a line."""
+        return "\n".join(text for each in self.messages if (text := _text_of(each.content)) is not None)
+
+    def __repr__(self) -> str:
+        return f"<PromptResult {self.messages!r}>"
+
+
+def _text_of(content: Any) -> str | None:
+    if isinstance(content, EmbeddedResource):
+        content = content.resource
+    return content.text if isinstance(content, TextContent | TextResourceContents) else None

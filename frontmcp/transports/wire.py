@@ -13,6 +13,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import anyio
@@ -22,31 +23,33 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.request_state import (
     AESGCMRequestStateCodec,
-    InvalidRequestState,
     RequestStateBoundary,
     RequestStateSecurity,
 )
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
-from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
 from frontmcp.chain import blame
 from frontmcp.errors import (
     FrontMcpError,
     InternalMcpError,
     PluginError,
     PublicMcpError,
+    ResourceNotFoundError,
     describe,
     log_error,
     public_text,
     sendable,
+    to_error_data,
     to_result,
 )
 from frontmcp.interfaces import StateStore
 from frontmcp.pipeline import Pipeline, is_cancellation
-from frontmcp.registry import ToolEntry
+from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
+from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
+from frontmcp.transports.listing import ListOptions, Lists
 
 if TYPE_CHECKING:
     from frontmcp.plugins import PluginManager
@@ -57,8 +60,15 @@ Ctx = ServerRequestContext[Any, Any]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
 TIDY_SECONDS: Final = 5.0
-TELL_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
+RESOURCE_NOT_FOUND: Final = -32002
+"""A resource that is not found, up to 2025-11-25; later, `INVALID_PARAMS`."""
+
+RESULT_TYPES: Final[Mapping[Sought, type[types.Result]]] = {
+    "tool": types.CallToolResult,
+    "resource": types.ReadResourceResult,
+    "prompt": types.GetPromptResult,
+}
 
 
 class Served(Protocol):
@@ -69,7 +79,7 @@ class Served(Protocol):
     @property
     def instructions(self) -> str | None: ...
     @property
-    def pagination(self) -> int | None: ...
+    def list_options(self) -> ListOptions: ...
     @property
     def pipeline(self) -> Pipeline: ...
     @property
@@ -84,14 +94,25 @@ class Served(Protocol):
 
 
 class _Server(Server[Any]):
-    """The SDK's server, saying in both eras that lists may change."""
+    """The SDK's server, which says in both eras that lists may change, and offers what there is when it is asked."""
 
     transport = "memory"
+    registry: Registry
 
     def create_initialization_options(self, *arguments: Any, **keywords: Any) -> Any:
-        return super().create_initialization_options(
-            NotificationOptions(tools_changed=True), *arguments[1:], **keywords
-        )
+        changed = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
+        return super().create_initialization_options(changed, *arguments[1:], **keywords)
+
+    def get_capabilities(self, *arguments: Any, **keywords: Any) -> types.ServerCapabilities:
+        capabilities = super().get_capabilities(*arguments, **keywords)
+        entries = self.registry.entries()
+        if not any(entry.sought == "resource" for entry in entries):
+            capabilities.resources = None
+        if not any(entry.sought == "prompt" for entry in entries):
+            capabilities.prompts = None
+        if not any(isinstance(entry, CompletableEntry) and entry.can_complete for entry in entries):
+            capabilities.completions = None
+        return capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +204,16 @@ class Wire:
     """Serves one `FrontMcp` through one low-level SDK server.
 
     :ivar server: the SDK's server, for every transport.
+    :ivar changes: who is told of changes.
     """
 
     def __init__(self, served: Served) -> None:
         self._served = served
         self._pipeline = served.pipeline
         self._authenticate = served.hooks.chain("authenticate")
-        self._connections: set[Connection] = set()
-        self._pages: dict[tuple[int, bool, str | None], types.ListToolsResult] = {}
         keys = state_keys()
-        self._cursors = AESGCMRequestStateCodec(keys)
-        self._bus = InMemorySubscriptionBus()
-        self._listen = ListenHandler(self._bus)
+        self._lists = Lists(self._pipeline, served.list_options, AESGCMRequestStateCodec(keys))
+        self.changes = Changes()
         self._closing = False
         info = served.info
         self.server = _Server(
@@ -207,10 +226,19 @@ class Wire:
             instructions=served.instructions,
             lifespan=self._lifespan,
             get_tool_input_schema=self._input_schema,
-            on_list_tools=self.list_tools,
+            on_list_tools=partial(self._list, "tools"),
             on_call_tool=self.call_tool,
+            on_list_resources=partial(self._list, "resources"),
+            on_list_resource_templates=partial(self._list, "templates"),
+            on_read_resource=self.read_resource,
+            on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe,
+            on_list_prompts=partial(self._list, "prompts"),
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
             on_subscriptions_listen=self.listen,
         )
+        self.server.registry = self._pipeline.registry
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         self.server.middleware.append(
             RequestStateBoundary(
@@ -219,7 +247,7 @@ class Wire:
         )
         self.in_flight = InFlight()
         self.trusted_proxy_depth = 0
-        served.on_change(self._changed)
+        served.on_change(self.changes.publish)
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
@@ -231,12 +259,30 @@ class Wire:
         """``subscriptions/listen``: changes, until the client goes or the server stops."""
         if self._closing:
             raise MCPError(types.INTERNAL_ERROR, "The server is shutting down")
-        return await self._listen(ctx, params)
+        if not params.notifications.resource_subscriptions:
+            return await self.changes.listen(ctx, params)
+        request = await self._refusable(ctx)
+        wanted = dict.fromkeys(params.notifications.resource_subscriptions[:MOST_SUBSCRIPTIONS])
+        return await self.changes.listen(
+            ctx, admitted(params, [uri for uri in wanted if await self._may(request, uri)])
+        )
+
+    async def _may(self, request: RequestContext, uri: str) -> bool:
+        try:
+            await self._admit(request, uri)
+        except FrontMcpError:
+            return False
+        return True
+
+    async def _admit(self, request: RequestContext, uri: str) -> None:
+        """Refuse a subscription to a resource that the caller may not read."""
+        call = self._pipeline.client_call(request, uri, {"uri": uri}, kind="resource")
+        await self._pipeline.aside(call, anyio.lowlevel.checkpoint)
 
     def close_streams(self) -> None:
         """End open subscription streams and take no more: they would hold a shutdown."""
         self._closing = True
-        self._listen.close()
+        self.changes.listen.close()
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         entry = self._served.find(name)
@@ -252,7 +298,7 @@ class Wire:
         client_ip = self._client_ip(http, headers) if http is not None else None
         transport = "http" if http is not None else self.server.transport
         if not modern:
-            self._track(connection)
+            self.changes.track(connection)
         caller = await self._caller(AuthenticationRequest(transport, headers, client_ip))
         caller = caller or _anonymous(connection, headers, modern=modern)
         if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
@@ -292,42 +338,41 @@ class Wire:
                 return hops[-self.trusted_proxy_depth]
         return http.client.host if http.client is not None else None
 
-    async def list_tools(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """``tools/list``: what the caller may see, a page at a time."""
+    async def _list(self, name: ListName, ctx: Ctx, params: types.PaginatedRequestParams | None) -> Any:
+        """A list: what the caller may see, a page at a time."""
         request = await self._refusable(ctx)
-        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        listed = await self._pipeline.list_tools(request)
         cursor = params.cursor if params is not None else None
-        version = self._pipeline.registry.version
-        if listed is not self._pipeline.shared_list("tools"):
-            return self._page(listed, cursor, modern)
-        key = (version, modern, cursor)
-        if key not in self._pages:
-            if len(self._pages) > 256 or any(old[0] != version for old in self._pages):
-                self._pages.clear()
-            self._pages[key] = self._page(listed, cursor, modern)
-        return self._pages[key]
+        return await self._lists.page(name, request, cursor, modern=_is_modern(ctx))
 
-    def _page(self, listed: list[tuple[str, ToolEntry]], cursor: str | None, modern: bool) -> types.ListToolsResult:
-        size = self._served.pagination
-        if cursor is not None:
-            after = self._opened(cursor)
-            listed = [pair for pair in listed if pair[0] > after]
-        page = listed if size is None else listed[:size]
-        more = len(page) < len(listed)
-        return types.ListToolsResult(
-            tools=[entry.wire(name=name, modern=modern) for name, entry in page],
-            next_cursor=self._cursors.seal(f"tools:{page[-1][0]}".encode()) if more else None,
-        )
-
-    def _opened(self, cursor: str) -> str:
+    async def complete(self, ctx: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """``completion/complete``: values for an argument of a prompt, or a variable of a template."""
+        request = await self._refusable(ctx)
+        ref, argument = params.ref, params.argument
+        chosen = (params.context.arguments if params.context is not None else None) or {}
+        kind: Sought = "prompt" if isinstance(ref, types.PromptReference) else "resource"
+        name = ref.name if isinstance(ref, types.PromptReference) else ref.uri
+        call = self._pipeline.client_call(request, name, None, kind=kind)
         try:
-            kind, _, name = self._cursors.unseal(cursor).decode().partition(":")
-        except (InvalidRequestState, ValueError):
-            kind, name = "", ""
-        if kind != "tools":
-            raise MCPError(types.INVALID_PARAMS, "Invalid cursor")
-        return name
+            completion = await self._pipeline.complete(call, argument.name, argument.value, chosen)
+        except Exception as error:
+            raise self._protocol_error(error, call) from None
+        return types.CompleteResult(completion=completion)
+
+    async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """``resources/subscribe``, of older sessions."""
+        request = await self._refusable(ctx)
+        try:
+            await self._admit(request, params.uri)
+        except Exception as error:
+            raise self._protocol_error(error, None, older=True) from None
+        self.changes.subscribe(_connection(ctx), params.uri)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """``resources/unsubscribe``, of older sessions."""
+        await self._refusable(ctx)
+        self.changes.unsubscribe(_connection(ctx), params.uri)
+        return types.EmptyResult()
 
     async def _refusable(self, ctx: Ctx) -> RequestContext:
         """The request's context; a refusal is an error of the protocol."""
@@ -344,48 +389,64 @@ class Wire:
         log_error(error, error_id)
         return sendable(public_text(error, error_id, production=self._served.production))
 
-    async def call_tool(
-        self, ctx: Ctx, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> Any:
         """``tools/call``: every failure is a result the model can read; nothing escapes."""
-        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return await self._run(_Asked(ctx, params, "tool", params.name, params.arguments))
+
+    async def read_resource(self, ctx: Ctx, params: types.ReadResourceRequestParams) -> Any:
+        """``resources/read``: every failure is an error of the protocol."""
+        return await self._run(_Asked(ctx, params, "resource", params.uri, {"uri": params.uri}))
+
+    async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
+        """``prompts/get``: every failure is an error of the protocol."""
+        return await self._run(_Asked(ctx, params, "prompt", params.name, params.arguments))
+
+    async def _run(self, asked: _Asked) -> Any:
         call: Call | None = None
         try:
-            request = await self._request(ctx)
-            if modern and (params.request_state is not None or _can_fill_forms(request.client_capabilities)):
-                return await self._suspendable(request, params, _progress_token(ctx))
-            call = self._pipeline.client_call(
-                request, params.name, params.arguments, progress_token=_progress_token(ctx)
-            )
-            result: types.CallToolResult = await self._pipeline.run(call)
+            request = await (self._request if asked.kind == "tool" else self._refusable)(asked.ctx)
+            if asked.is_modern and (
+                asked.params.request_state is not None or _can_fill_forms(request.client_capabilities)
+            ):
+                return await self._suspendable(request, asked)
+            call = asked.call(self._pipeline, request)
+            result = await self._pipeline.run(call)
         except MCPError:
             raise
         except Exception as error:
-            return self._failed(error, call)
-        return result if modern else _for_older_clients(call, result)
+            return self._failed(error, asked, call)
+        return result if asked.is_modern or asked.kind != "tool" else _for_older_clients(call, result)
 
-    def _failed(self, error: Exception, call: Call | None) -> types.CallToolResult:
-        ours = error
-        if not isinstance(error, FrontMcpError):
-            ours = InternalMcpError(describe(error))
-            ours.__cause__ = error
-        assert isinstance(ours, FrontMcpError)
+    def _failed(self, error: Exception, asked: _Asked, call: Call | None) -> types.CallToolResult:
+        if asked.kind != "tool":
+            raise self._protocol_error(error, call, older=not asked.is_modern) from None
         fields = call.log_fields if call is not None else None
-        return to_result(ours, production=self._served.production, fields=fields)
+        return to_result(_ours(error), production=self._served.production, fields=fields)
+
+    def _protocol_error(self, error: Exception, call: Call | None, *, older: bool = False) -> MCPError:
+        if isinstance(error, MCPError):
+            return error
+        fields = call.log_fields if call is not None else None
+        data = to_error_data(_ours(error), production=self._served.production, fields=fields)
+        if older and isinstance(error, ResourceNotFoundError):
+            data.code = RESOURCE_NOT_FOUND
+        return MCPError.from_error_data(data)
 
     # Questions under 2026-07-28
 
-    async def _suspendable(
-        self, request: RequestContext, params: types.CallToolRequestParams, token: str | int | None
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        state = self._state(request.caller, params.request_state)
+    async def _suspendable(self, request: RequestContext, asked: _Asked) -> Any:
+        state = self._state(request.caller, asked.params.request_state)
         if state is None:
-            return await self._attempt(request, params, token, None)
+            return await self._attempt(request, asked, None)
 
         async def produce() -> bytes:
-            return pydantic_core.to_json(await self._attempt(request, params, token, state), by_alias=True)
+            try:
+                answer: Any = await self._attempt(request, asked, state)
+            except MCPError as error:
+                answer = {"error": error.error}
+            return pydantic_core.to_json(answer, by_alias=True)
 
-        return _result_of(await spend(self._served.state_store, state, produce))
+        return _result_of(await spend(self._served.state_store, state, produce), asked.kind)
 
     def _state(self, caller: Caller, text: str | None) -> State | None:
         if text is None:
@@ -399,28 +460,20 @@ class Wire:
             raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState")
         return state
 
-    async def _attempt(
-        self,
-        request: RequestContext,
-        params: types.CallToolRequestParams,
-        token: str | int | None,
-        state: State | None,
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    async def _attempt(self, request: RequestContext, asked: _Asked, state: State | None) -> Any:
         suspension = Suspension(
             self._served.state_store,
             request.caller,
             state,
-            _answers(params.input_responses),
+            _answers(asked.params.input_responses),
             can_ask=_can_fill_forms(request.client_capabilities),
         )
         request.asking = suspension
-        call = self._pipeline.client_call(
-            request, params.name, params.arguments, progress_token=token, attempt=suspension.attempt
-        )
+        call = asked.call(self._pipeline, request, suspension.attempt)
         try:
-            outcome: types.CallToolResult | Suspended = await suspension.run(lambda: self._pipeline.run(call))
+            outcome: Any = await suspension.run(lambda: self._pipeline.run(call))
         except Exception as error:
-            return self._failed(error, call)
+            return self._failed(error, asked, call)
         if not isinstance(outcome, Suspended):
             return outcome
         requests = {key: types.ElicitRequest(params=_form(question)) for key, question in outcome.questions.items()}
@@ -430,23 +483,30 @@ class Wire:
 
     # Older sessions
 
-    def _track(self, connection: Connection) -> None:
-        """Remember a session, to tell it of changes, until it ends."""
-        if connection not in self._connections and connection.has_standalone_channel:
-            self._connections.add(connection)
-            connection.exit_stack.callback(self._connections.discard, connection)
-
     async def _set_level(self, ctx: Ctx, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _connection(ctx).state["frontmcp.level"] = params.level
         return types.EmptyResult()
 
-    async def _changed(self, what: str) -> None:
-        """Tell the clients of both eras that a list changed."""
-        self._pages.clear()
-        await self._bus.publish(ToolsListChanged())
-        async with anyio.create_task_group() as group:
-            for connection in self._connections:
-                group.start_soon(_tell, connection)
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that a call answers."""
+
+    ctx: Ctx
+    params: types.CallToolRequestParams | types.ReadResourceRequestParams | types.GetPromptRequestParams
+    kind: Sought
+    name: str
+    arguments: Mapping[str, Any] | None
+
+    @property
+    def is_modern(self) -> bool:
+        return _is_modern(self.ctx)
+
+    def call(self, pipeline: Pipeline, request: RequestContext, attempt: int = 0) -> Call:
+        token = _progress_token(self.ctx)
+        return pipeline.client_call(
+            request, self.name, self.arguments, progress_token=token, attempt=attempt, kind=self.kind
+        )
 
 
 class _Peer:
@@ -487,12 +547,6 @@ class _Peer:
         return Answer(result.action, result.content)
 
 
-async def _tell(connection: Connection) -> None:
-    # A client that opened a stream and does not read it must not hold up the others.
-    with anyio.move_on_after(TELL_SECONDS):
-        await connection.send_tool_list_changed()
-
-
 def _log_data(data: Any) -> Any:
     """What a log message says, as JSON that can be written: what is none is shown as Python shows it."""
     if isinstance(data, str):
@@ -522,6 +576,10 @@ def _anonymous(connection: Connection, headers: Mapping[str, str], *, modern: bo
     return caller
 
 
+def _is_modern(ctx: Ctx) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
 def _progress_token(ctx: Ctx) -> str | int | None:
     return ctx.meta.get("progress_token") if ctx.meta else None
 
@@ -544,10 +602,20 @@ def _answers(responses: Mapping[str, Any] | None) -> dict[str, Answer]:
     return found
 
 
-def _result_of(answer: bytes) -> types.CallToolResult | types.InputRequiredResult:
+def _result_of(answer: bytes, kind: Sought) -> Any:
     data = json.loads(answer)
-    model = types.InputRequiredResult if data.get("resultType") == "input_required" else types.CallToolResult
+    if "error" in data:
+        raise MCPError.from_error_data(types.ErrorData.model_validate(data["error"]))
+    model = types.InputRequiredResult if data.get("resultType") == "input_required" else RESULT_TYPES[kind]
     return model.model_validate(data)
+
+
+def _ours(error: Exception) -> FrontMcpError:
+    if isinstance(error, FrontMcpError):
+        return error
+    ours = InternalMcpError(describe(error))
+    ours.__cause__ = error
+    return ours
 
 
 def _for_older_clients(call: Call, result: types.CallToolResult) -> types.CallToolResult:

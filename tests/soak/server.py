@@ -91,7 +91,7 @@ class Watch(Plugin):
                     "tasks": len(asyncio.all_tasks()),
                     "threads": threading.active_count(),
                     "sessions": len(server.lowlevel.session_manager._server_instances),
-                    "tracked": len(server.wire._connections),
+                    "tracked": len(server.wire.changes.sessions),
                     "in_flight": len(server.wire.in_flight),
                     "running": self.running,
                     "calls": self.calls,

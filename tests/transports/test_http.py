@@ -308,7 +308,7 @@ async def test_sessions_are_bounded_and_end_when_idle() -> None:
 
 
 async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontmcp.transports.wire.TELL_SECONDS", 0.2)
+    monkeypatch.setattr("frontmcp.transports.changes.TELL_SECONDS", 0.2)
     server = make()
     async with raw(server) as (http, url):
         deaf, other = [await Session(http, url).open() for _ in range(2)]

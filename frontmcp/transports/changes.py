@@ -1,0 +1,110 @@
+"""Changes on their way to clients: lists that changed, and resources they subscribed to, in both protocol eras."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import anyio
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+TELL_SECONDS: Final = 5.0
+"""How long a client may take to be told."""
+
+MOST_SUBSCRIPTIONS: Final = 1000
+"""How many resources one session, or one stream, may subscribe to."""
+
+EVENTS: Final[Mapping[str, ServerEvent]] = {
+    "tools": ToolsListChanged(),
+    "resources": ResourcesListChanged(),
+    "prompts": PromptsListChanged(),
+}
+OLDER: Final[Mapping[str, Callable[[Connection], Awaitable[None]]]] = {
+    "tools": lambda session: session.send_tool_list_changed(),
+    "resources": lambda session: session.send_resource_list_changed(),
+    "prompts": lambda session: session.send_prompt_list_changed(),
+}
+
+
+class Changes:
+    """Who is told of changes: open streams (2026-07-28 on), and sessions of older clients.
+
+    :ivar listen: serves ``subscriptions/listen``.
+    :ivar sessions: those of older clients, with the URIs they subscribed to.
+    """
+
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self.sessions: dict[Connection, set[str]] = {}
+        self._subscribers: dict[str, set[Connection]] = {}
+
+    def track(self, session: Connection) -> None:
+        """Remember a session that can be told of changes, until it ends."""
+        if session not in self.sessions and session.has_standalone_channel:
+            self.sessions[session] = set()
+            session.exit_stack.callback(self._forget, session)
+
+    def _forget(self, session: Connection) -> None:
+        for uri in self.sessions.pop(session, ()):
+            self._drop(session, uri)
+
+    def _drop(self, session: Connection, uri: str) -> None:
+        subscribers = self._subscribers[uri]
+        subscribers.discard(session)
+        if not subscribers:
+            del self._subscribers[uri]
+
+    def subscribe(self, session: Connection, uri: str) -> None:
+        """Tell a session of changes of a resource; one that can't be told anything is left as it is.
+
+        :raises MCPError: it subscribed to too many.
+        """
+        subscribed = self.sessions.get(session)
+        if subscribed is None:
+            return
+        if len(subscribed) >= MOST_SUBSCRIPTIONS and uri not in subscribed:
+            raise MCPError(types.INVALID_REQUEST, f"A session may subscribe to {MOST_SUBSCRIPTIONS} resources")
+        subscribed.add(uri)
+        self._subscribers.setdefault(uri, set()).add(session)
+
+    def unsubscribe(self, session: Connection, uri: str) -> None:
+        """Tell a session no more of changes of a resource."""
+        subscribed = self.sessions.get(session, set())
+        if uri in subscribed:
+            subscribed.discard(uri)
+            self._drop(session, uri)
+
+    async def publish(self, what: str) -> None:
+        """Tell of a change.
+
+        :param what: ``"tools"``, ``"resources"``, ``"prompts"``, or ``"resource <uri>"``.
+        """
+        uri = what.removeprefix("resource ") if what.startswith("resource ") else None
+        await self._bus.publish(EVENTS[what] if uri is None else ResourceUpdated(uri))
+        async with anyio.create_task_group() as group:
+            for session in list(self.sessions if uri is None else self._subscribers.get(uri, ())):
+                group.start_soon(_tell, session, what, uri)
+
+
+async def _tell(session: Connection, what: str, uri: str | None) -> None:
+    # A client that opened a stream and does not read it must not hold up the others.
+    with anyio.move_on_after(TELL_SECONDS):
+        await (OLDER[what](session) if uri is None else session.send_resource_updated(uri))
+
+
+def admitted(params: types.SubscriptionsListenRequestParams, uris: list[str]) -> Any:
+    """What a client asked to hear, with the resources that it may hear of."""
+    wanted = params.notifications.model_copy(update={"resource_subscriptions": uris or None})
+    return params.model_copy(update={"notifications": wanted})
