@@ -276,16 +276,18 @@ def rounds(mcp: Any, modern: int) -> list[str]:
 
 @pytest.mark.mcp(**ROADS)
 class TestOnEveryRoad:
-    @pytest.mark.parametrize(
-        ("reply", "answer"),
-        [({"sure": True}, "Sure(sure=True)"), ({"sure": False}, "Sure(sure=False)"), ("decline", "declined"),
-         ("cancel", "cancelled")],
-    )  # fmt: skip
-    async def test_the_tool_gets_what_the_user_answered(self, mcp: Any, reply: Any, answer: str) -> None:
-        mcp.on_elicitation(lambda message, form: reply)
-        result = await mcp.tools.call("delete_ticket", {"id": "T-1"})
-        assert result.json() == {"id": "T-1", "answer": answer}
-        assert attempts() == rounds(mcp, 1)
+    async def test_the_tool_gets_what_the_user_answered(self, mcp: Any) -> None:
+        for reply, answer in (
+            ({"sure": True}, "Sure(sure=True)"),
+            ({"sure": False}, "Sure(sure=False)"),
+            ("decline", "declined"),
+            ("cancel", "cancelled"),
+        ):
+            JOURNAL.clear()
+            mcp.on_elicitation(lambda message, form, reply=reply: reply)
+            result = await mcp.tools.call("delete_ticket", {"id": "T-1"})
+            assert result.json() == {"id": "T-1", "answer": answer}
+            assert attempts() == rounds(mcp, 1)
 
     async def test_the_user_sees_the_message_and_the_form(self, mcp: Any) -> None:
         seen: list[Any] = []

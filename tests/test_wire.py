@@ -236,24 +236,19 @@ class TestStructuredContent:
     def server(self) -> FrontMcp:
         return make_server(sizes, count, maybe, size, text, looks_wrapped)
 
-    @pytest.mark.parametrize(
-        ("tool", "arguments", "value", "wrapped", "in_every_era"),
-        [
-            ("sizes", {}, [{"width": 1}, {"width": 2}], True, False),
-            ("count", {}, 3, True, False),
-            ("maybe", {"some": True}, 3, True, True),
-            ("maybe", {"some": False}, None, True, True),
-            ("size", {}, {"width": 1}, False, False),
-            ("looks_wrapped", {}, {"result": [1]}, False, False),
-        ],
-    )
-    async def test_a_value_travels_as_its_era_wants_it(
-        self, mcp: Any, tool: str, arguments: dict[str, Any], value: Any, wrapped: bool, in_every_era: bool
-    ) -> None:
-        result = await mcp.tools.call(tool, arguments)
-        wraps = wrapped and (in_every_era or mcp.road.era != MODERN)
-        assert result.raw.structured_content == ({"result": value} if wraps else value)
-        assert result.json() == value
+    async def test_a_value_travels_as_its_era_wants_it(self, mcp: Any) -> None:
+        older = mcp.road.era != MODERN
+        for tool, arguments, value, wraps in (
+            ("sizes", {}, [{"width": 1}, {"width": 2}], older),
+            ("count", {}, 3, older),
+            ("maybe", {"some": True}, 3, True),
+            ("maybe", {"some": False}, None, True),
+            ("size", {}, {"width": 1}, False),
+            ("looks_wrapped", {}, {"result": [1]}, False),
+        ):
+            result = await mcp.tools.call(tool, arguments)
+            assert result.raw.structured_content == ({"result": value} if wraps else value)
+            assert result.json() == value
 
     async def test_the_listed_schema_says_so(self, mcp: Any) -> None:
         schemas = {tool.name: tool.output_schema for tool in await mcp.tools.list()}
@@ -718,6 +713,7 @@ class TestTheCaller:
         with pytest.raises(MCPError, match=r"^No entry\.$"):
             await mcp.tools.list()
 
+    @pytest.mark.mcp(transport="memory")
     @pytest.mark.parametrize("environment", ["development", "production"])
     @pytest.mark.parametrize("answer", [break_down, break_down_oddly])
     async def test_who_meets_a_failing_plugin_is_nobody(self, mcp: Any, answer: Any, environment: str) -> None:
@@ -777,33 +773,23 @@ class TestBadInput:
             assert len(result.content[0].text) < 1000
         await assert_alive(mcp)
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            {"number": "many"},
-            {"number": None},
-            {"number": [1]},
-            {"number": 1.5},
-            {"names": {"a": ["x"]}},
-            {"names": deep(50)},
-            {"number": "secret" * 10_000},
-        ],
-    )
-    async def test_what_does_not_fit_is_named_and_not_echoed(self, mcp: Any, arguments: dict[str, Any]) -> None:
-        result = await mcp.tools.call("take", arguments)
-        result.assert_error("INVALID_INPUT")
-        assert next(iter(arguments)) in result.text()
-        assert "secret" not in result.raw.model_dump_json()
+    async def test_what_does_not_fit_is_named_and_not_echoed(self, mcp: Any) -> None:
+        for field, value in [
+            ("number", each) for each in ("many", None, [1], 1.5, math.nan, math.inf, "secret" * 999)
+        ] + [
+            ("names", {"a": ["x"]}),
+            ("names", deep(50)),
+        ]:
+            result = await mcp.tools.call("take", {field: value})
+            result.assert_error("INVALID_INPUT")
+            assert f'"{field}"' in result.text()
+            assert "secret" not in result.raw.model_dump_json()
 
     async def test_what_is_not_known_is_dropped(self, mcp: Any) -> None:
         assert (await mcp.tools.call("take", {"x" * 10_000: 1, "": 2, "🎟️": 3})).text() == "taken"
 
     async def test_deep_nesting_is_taken(self, mcp: Any) -> None:
         assert (await mcp.tools.call("take", {"value": deep(100)})).text() == "taken"
-
-    @pytest.mark.parametrize("number", [math.nan, math.inf])
-    async def test_a_number_that_is_none_does_not_fit(self, mcp: Any, number: float) -> None:
-        (await mcp.tools.call("take", {"number": number})).assert_error("INVALID_INPUT")
 
     @pytest.mark.mcp(era=MODERN, transport="http")
     @pytest.mark.parametrize(
