@@ -37,7 +37,9 @@ def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytes
 def test_nested_settings_are_merged_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRONTMCP_HTTP__PORT", "9000")
     monkeypatch.setenv("FRONTMCP_AUDIT_LOG__STORE", "redis://localhost")
-    served = server(http={"host": "0.0.0.0", "port": 1, "allowed_hosts": ["x"]}, audit_log={"store": "file", "level": 3})
+    served = server(
+        http={"host": "0.0.0.0", "port": 1, "allowed_hosts": ["x"]}, audit_log={"store": "file", "level": 3}
+    )
     served.check()
     assert (served.http_options().host, served.http_options().port) == ("0.0.0.0", 9000)
     assert served.options["audit_log"] == {"store": "redis://localhost", "level": 3}

@@ -61,7 +61,13 @@ class Peer(BasePeer):
     imports = "import frontmcp"
 
     def build(
-        self, *, extra: int = 0, middleware: int = 0, list_filter: bool = False, hooks_for_other_tools: int = 0, **_: Any
+        self,
+        *,
+        extra: int = 0,
+        middleware: int = 0,
+        list_filter: bool = False,
+        hooks_for_other_tools: int = 0,
+        **_: Any,
     ) -> FrontMcp:
         plugins: list[Plugin] = [no_op(index) for index in range(middleware)]
         plugins += [no_op(index + middleware, "other_*") for index in range(hooks_for_other_tools)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-SERVER = '''
+SERVER = """
 import sys
 import anyio
 from frontmcp import FrontMcp, Plugin, Tool, hookimpl
@@ -42,7 +42,7 @@ class Watch(Plugin):
         print("stopped", file=sys.stderr, flush=True)
 
 FrontMcp("stdio-test", tools=[add, slow], plugins=[Watch]).run()
-'''
+"""
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
