@@ -363,8 +363,15 @@ async def connect(server: FrontMcp, road: Road | None = None) -> AsyncIterator[M
     """
     road = road or Road()
     users = installed(server, Users)
+    failure: Exception | None = None
     async with served(server, road.transport) as endpoint, anyio.create_task_group() as group:
         hub = Hub(road, endpoint, users, group)
-        yield McpClient(hub)
+        try:
+            yield McpClient(hub)
+        except Exception as error:
+            # It leaves when all is closed, as it is: a task group would wrap it.
+            failure = error
         for client in hub.clients:
             await client.disconnect()
+    if failure is not None:
+        raise failure
