@@ -1,4 +1,4 @@
-"""`progress`: updates reach the client of the outermost call, and never go backwards; what is no number goes nowhere."""
+"""`progress`: updates reach the outermost call's client and never go backwards; what is no number goes nowhere."""
 
 from __future__ import annotations
 

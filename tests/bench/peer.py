@@ -93,8 +93,7 @@ class Peer(BasePeer):
         return _Entered(server, self._direct)
 
     def direct(self, server: FrontMcp) -> Any:
-        call_tool = _directs[id(server)].call_tool
-        return call_tool
+        return _directs[id(server)].call_tool
 
     def direct_list(self, server: FrontMcp) -> Any:
         return _directs[id(server)].list_tools

@@ -244,8 +244,13 @@ async def test_a_session_belongs_to_the_user_who_opened_it() -> None:
 
 @pytest.mark.parametrize(
     ("depth", "header", "ip"),
-    [(0, "1.1.1.1", "127.0.0.1"), (1, "1.1.1.1, 2.2.2.2", "2.2.2.2"), (2, "1.1.1.1, 2.2.2.2", "1.1.1.1"), (3, "1.1.1.1", "127.0.0.1")],
-)  # fmt: skip
+    [
+        (0, "1.1.1.1", "127.0.0.1"),
+        (1, "1.1.1.1, 2.2.2.2", "2.2.2.2"),
+        (2, "1.1.1.1, 2.2.2.2", "1.1.1.1"),
+        (3, "1.1.1.1", "127.0.0.1"),
+    ],
+)
 async def test_forwarded_addresses_count_as_far_as_proxies_are_trusted(depth: int, header: str, ip: str) -> None:
     async with raw(make(), trusted_proxy_depth=depth) as (http, url):
         session = await Session(http, url, {"x-forwarded-for": header}).open()
