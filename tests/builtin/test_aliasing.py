@@ -154,6 +154,11 @@ async def test_an_ambiguous_spelling_is_the_first_registered() -> None:
     assert await called(server, "get_all_tickets") == "b:get-all_tickets"
 
 
+@pytest.mark.parametrize("tools", [[("c", "a.b_"), ("a", "b_")], [("a", "b_"), ("c", "a.b_")]], ids=str)
+async def test_a_dot_may_be_part_of_a_name_or_follow_an_app_id(tools: list[tuple[str, str]]) -> None:
+    assert await called(server_of(tools), "a.b-") == ":".join(tools[0])
+
+
 async def test_tools_that_come_and_go_take_their_spellings_along(desk: FrontMcp) -> None:
     server = FrontMcp("aliases", tools=[get_ticket])
     async with create_direct(server) as direct:
