@@ -9,6 +9,7 @@ from frontmcp.call import Message as Message
 from frontmcp.call import Peer as Peer
 from frontmcp.call import ProgressUpdate as ProgressUpdate
 from frontmcp.call import Question as Question
+from frontmcp.call import Undecided as Undecided
 
 
 @runtime_checkable

@@ -27,6 +27,7 @@ GROUP = "frontmcp.plugins"
 
 BUILT_IN = {
     "visibility": "plugins_builtin.visibility:Visibility",
+    "authorities": "plugins_builtin.authorities:Authorities",
     "formatting": "plugins_builtin.formatting:Formatting",
     "progress": "plugins_builtin.progress:Progress",
     "aliasing": "plugins_builtin.aliasing:Aliasing",

@@ -443,7 +443,10 @@ class FrontMcp:
         problems.extend(self._registry.settle())
         problems.extend(self._pipeline.compile())
         if not problems:
-            self._plugins.call("settled", self)
+            try:
+                self._plugins.call("settled", self)
+            except ConfigurationError as error:
+                problems.extend(error.problems)
 
     def _registry_settled(self) -> Registry:
         self.check()
