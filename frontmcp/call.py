@@ -301,7 +301,7 @@ class Call:
     baseline: Any = None
     kept = False
     record: Any = None
-    done_once: dict[str, Any] | None = None
+    done_once: Any = None
     runs = 0
     executions = 0
     _input: Any = _UNSET

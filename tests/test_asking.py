@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, ElicitResult, InputRequiredResult
@@ -253,9 +255,107 @@ class Insist(ToolContext):
         return {"answer": None}
 
 
+@Tool(description="Turn whatever happens into an error of its own")
+class Convert(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        JOURNAL.append(f"attempt {self.call.attempt}")
+        try:
+            return {"answer": outcome(await self.elicit("Sure?", Sure))}
+        except BaseException as error:
+            raise PublicMcpError("interrupted", "INTERRUPTED") from error
+
+
+@Tool(description="Call a tool that turns whatever happens into an error of its own")
+class CallConvert(ToolContext):
+    async def execute(self, tool: str) -> dict[str, Any]:
+        return (await self.call_tool(tool)).structured_content
+
+
+@Tool(description="Ask while other calls are on their way")
+class AskBeside(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        got: dict[str, Any] = {}
+
+        async def call(name: str, what: str) -> None:
+            got[what] = (await self.call_tool(name, {"what": what})).structured_content
+
+        async with anyio.create_task_group() as group:
+            for name, what in (("post", "quick"), ("post_slowly", "slow"), ("post_stubbornly", "stubborn")):
+                group.start_soon(call, name, what)
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            await self.elicit("Sure?", Sure)
+        return {what: each["times"] for what, each in got.items()}
+
+
+@Tool(description="Post, then take long")
+class PostSlowly(ToolContext):
+    async def execute(self, what: str) -> dict[str, Any]:
+        posted = await self.call_tool("post", {"what": what})
+        JOURNAL.append(f"slow {self.call.attempt}")
+        if self.call.attempt == 0:
+            await anyio.sleep_forever()
+        return posted.structured_content
+
+
+@Tool(description="Take long, and complain when interrupted")
+class PostStubbornly(ToolContext):
+    async def execute(self, what: str) -> dict[str, Any]:
+        try:
+            if self.call.attempt == 0:
+                await anyio.sleep_forever()
+        except BaseException as error:
+            raise PublicMcpError("interrupted", "INTERRUPTED") from error
+        return (await self.call_tool("post", {"what": what})).structured_content
+
+
+@Tool(description="The same thing once, from two tasks")
+class OnceTogether(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        numbers: list[int] = []
+
+        async def work() -> int:
+            await anyio.sleep(0.01)
+            JOURNAL.append("work")
+            return JOURNAL.count("work")
+
+        async def ask_for() -> None:
+            numbers.append(await self.once("work", work))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask_for)
+            group.start_soon(ask_for)
+        return {"numbers": numbers}
+
+
+@Tool(description="Remember things, then change what was given")
+class Remember(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        first = await self.once("things", lambda: {"when": date(2026, 7, 28), "list": (1, 2)})
+        first["list"].append(3)
+        await self.elicit("Sure?", Sure)
+        return await self.once("things", dict)
+
+
+@Tool(description="Remember what is no JSON")
+class RememberOpaque(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        return await self.once("thing", object)
+
+
+@Tool(description="Report progress around a question")
+class AskWithProgress(ToolContext):
+    async def execute(self) -> dict[str, Any]:
+        await self.progress(1, 3, f"before {self.call.attempt}")
+        await self.elicit("Sure?", Sure)
+        await self.progress(2, 3, f"after {self.call.attempt}")
+        return {"token": self.call.progress_token is not None}
+
+
 TOOLS: list[Any] = [
     DeleteTicket, delete_sync, Nest, get_address, post, PostAndAsk, AskBoth, AskInGroup, AskTwice, Once, FailIn,
-    CatchAndAsk, Swallow, AskShielded, AskIfPossible, ask_nested, Insist,
+    CatchAndAsk, Swallow, AskShielded, AskIfPossible, ask_nested, Insist, Convert, CallConvert, AskBeside, PostSlowly,
+    PostStubbornly, OnceTogether, Remember, RememberOpaque, AskWithProgress,
 ]  # fmt: skip
 
 
@@ -377,6 +477,36 @@ class TestOnEveryRoad:
         mcp.on_elicitation(lambda message, form: {"sure": True})
         result = await mcp.tools.call("swallow")
         assert result.json() == {"answer": "Sure(sure=True)"}
+
+    @pytest.mark.parametrize("tool", ["swallow", "convert", "ask_shielded"])
+    async def test_nor_one_that_it_calls(self, mcp: Any, tool: str) -> None:
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        result = await mcp.tools.call("call_convert", {"tool": tool})
+        assert result.json() == {"answer": "Sure(sure=True)"}
+
+    async def test_calls_that_were_on_their_way_are_made_again_but_not_what_they_had_finished(self, mcp: Any) -> None:
+        if mcp.road.era != MODERN:
+            pytest.skip("an older client's call is not left")
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        result = await mcp.tools.call("ask_beside")
+        assert result.json() == {"quick": 1, "slow": 1, "stubborn": 1}
+        assert sorted(JOURNAL) == ["post quick", "post slow", "post stubborn", "slow 0", "slow 1"]
+
+    async def test_once_is_done_once_by_two_tasks_too(self, mcp: Any) -> None:
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        assert (await mcp.tools.call("once_together")).json() == {"numbers": [1, 1]}
+
+    async def test_what_once_gives_is_json_and_nobody_changes_it(self, mcp: Any) -> None:
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        assert (await mcp.tools.call("remember")).json() == {"when": "2026-07-28", "list": [1, 2]}
+        result = await mcp.tools.call("remember_opaque")
+        assert "what once() runs must return JSON" in result.text()
+
+    async def test_progress_is_reported_in_each_attempt(self, mcp: Any) -> None:
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        assert (await mcp.tools.call("ask_with_progress")).json() == {"token": True}
+        messages = [update.message for update in mcp.notifications.progress()]
+        assert messages == (["before 0", "before 1", "after 1"] if mcp.road.era == MODERN else ["before 0", "after 0"])
 
     async def test_a_question_behind_a_shield_is_asked(self, mcp: Any) -> None:
         mcp.on_elicitation(lambda message, form: {"sure": True})

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pydantic_core
 from pydantic import BaseModel
 
-from frontmcp.asking.elicit import kept
+from frontmcp.asking.elicit import Once
 from frontmcp.asking.state import Luggage, R, Record, RecordKey, State, dump_error, dump_result, restore
 from frontmcp.call import Answer, Call, Caller, Question
 from frontmcp.errors import ElicitationNotSupportedError, FlowControl, FrontMcpError
@@ -75,8 +75,7 @@ class Suspension:
         for record in self._earlier.records:
             self._kept.setdefault(record.key, []).append(record)
             self._turns.setdefault(record.key, set()).add(record.turn)
-        self._once: dict[str, Any] = {}
-        self._once_locks: dict[str, anyio.Lock] = {}
+        self._once = Once()
         self._counts: dict[str, int] = {}
         self._open: dict[int, list[Record]] = {}
         self._pending: dict[str, Question] = {}
@@ -178,18 +177,17 @@ class Suspension:
     async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
         """The kept result of ``function``, else its own, kept from now on."""
         full = f"{_key(call)}:{key}"
-        async with self._once_locks.setdefault(full, anyio.Lock()):
-            if full not in self._once and full in self._earlier.once:
-                packed = await self._luggage.unpack(self._earlier.once[full], _remembered(full))
-                self._once[full] = packed["value"]
-            return await kept(self._once, full, key, function)
+        packed = self._earlier.once.get(full)
+        if packed is not None and full not in self._once.results:
+            self._once.results[full] = (await self._luggage.unpack(packed, _remembered(full)))["value"]
+        return await self._once.result(full, function)
 
     async def _state(self) -> State:
         unclaimed = [record for records in self._kept.values() for record in records]
         records = [record for records in self._open.values() for record in records] + unclaimed
         for record in records:
             record.outcome = await self._luggage.pack(record.outcome, _called(record))
-        once = {**{key: {"value": value} for key, value in self._once.items()}, **self._earlier.once}
+        once = {**{key: {"value": value} for key, value in self._once.results.items()}, **self._earlier.once}
         for key, value in once.items():
             once[key] = await self._luggage.pack(value, _remembered(key))
         return State(
