@@ -34,16 +34,20 @@ Outcome: TypeAlias = Denial | Undecided | InvalidInputError | None
 class Context:
     """What evaluators, guards and the relationship resolver are given.
 
-    :ivar caller: with the roles and permissions that the claims give.
     :ivar call: the call that is judged.
+    :ivar identity: whose claims count.
     """
 
-    __slots__ = ("_identity", "call", "caller")
+    __slots__ = ("call", "identity")
 
     def __init__(self, call: Call, identity: Identity) -> None:
         self.call = call
-        self.caller: Caller = identity.caller
-        self._identity = identity
+        self.identity = identity
+
+    @property
+    def caller(self) -> Caller:
+        """Who is judged, with the roles and permissions that the claims give."""
+        return self.identity.caller
 
     @property
     def input(self) -> Any:
@@ -73,7 +77,7 @@ class Context:
             "permissions": list(caller.permissions),
             "scopes": list(caller.scopes),
             "claims": self.claims,
-            **self._identity.more,
+            **self.identity.more,
         }
 
     @property
@@ -253,7 +257,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _held(kind: str, names: Quantified) -> Check:
     async def check(context: Context) -> Outcome:
-        held = getattr(context.caller, kind)
+        held = context.identity.names(kind)
         missing = tuple(name for name in names.all or () if name not in held)
         if missing:
             return Denial(kind, f"{kind}.all", f"{kind}.all: missing {_quoted(missing)}", missing)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from frontmcp import Caller
@@ -13,16 +14,40 @@ from plugins_builtin.authorities.values import lookup
 OWN_KEYS = ("roles", "permissions", "scopes", "user_id", "sub", "name", "email")
 
 
-@dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is judged.
+    """Who is judged: a caller, seen through a ``claims_mapping``. What that maps comes from the claims alone."""
 
-    :ivar caller: with the roles and permissions that the claims give.
-    :ivar more: further keys of ``claims_mapping``, for ``user.<key>``.
-    """
+    def __init__(self, caller: Caller, mapping: Mapping[str, str]) -> None:
+        self._given = caller
+        self._mapping = mapping
 
-    caller: Caller
-    more: Mapping[str, Any] = field(default_factory=dict)
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The caller's ``roles``, ``permissions`` or ``scopes``."""
+        path = self._mapping.get(kind)
+        if path is None:
+            held: tuple[str, ...] = getattr(self._given, kind)
+            return held
+        return names_from(claim(self._given, path))
+
+    @cached_property
+    def caller(self) -> Caller:
+        """The caller with what the claims give."""
+        if not self._mapping:
+            return self._given
+        found = {key: claim(self._given, path) for key, path in self._mapping.items()}
+        changes: dict[str, Any] = {
+            key: self.names(key) for key in ("roles", "permissions", "scopes") if key in self._mapping
+        }
+        changes.update((key, found[key]) for key in ("name", "email") if isinstance(found.get(key), str))
+        if not {"user_id", "sub"}.isdisjoint(found):
+            sub = found.get("user_id", found.get("sub"))
+            changes["sub"] = sub if isinstance(sub, str) else ""
+        return replace(self._given, **changes)
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Further keys of the mapping, for ``user.<key>``."""
+        return {key: claim(self._given, path) for key, path in self._mapping.items() if key not in OWN_KEYS}
 
 
 def names_from(value: Any) -> tuple[str, ...]:
@@ -32,26 +57,21 @@ def names_from(value: Any) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
 
 
-def mapped(caller: Caller, mapping: Mapping[str, str]) -> Identity:
-    """The caller by a ``claims_mapping``: what it maps comes from the claims alone."""
-    claims = claims_of(caller)
-    found = {key: lookup(claims, path) for key, path in mapping.items()}
-    changes: dict[str, Any] = {
-        key: names_from(found[key]) for key in ("roles", "permissions", "scopes") if key in found
-    }
-    for key in ("user_id", "sub"):
-        if key in found:
-            changes["sub"] = found[key] if isinstance(found[key], str) else ""
-    changes.update((key, found[key]) for key in ("name", "email") if isinstance(found.get(key), str))
-    more = {key: value for key, value in found.items() if key not in OWN_KEYS}
-    return Identity(replace(caller, **changes) if changes else caller, more)
+def claim(caller: Caller, path: str) -> Any:
+    """The value at a dotted path of the claims; None where there is none."""
+    found = lookup(caller.claims, path)
+    return lookup(_own(caller), path) if found is None else found
 
 
 def claims_of(caller: Caller) -> dict[str, Any]:
     """The claims, and under them what is known of the caller without any."""
+    return {**_own(caller), **caller.claims}
+
+
+def _own(caller: Caller) -> dict[str, Any]:
     own: dict[str, Any] = {"sub": caller.sub, "name": caller.name, "email": caller.email}
     own.update({key: list(getattr(caller, key)) for key in ("roles", "permissions", "scopes")})
-    return {**{key: value for key, value in own.items() if value}, **caller.claims}
+    return {key: value for key, value in own.items() if value}
 
 
 async def resolved(caller: Caller, resolver: Callable[[Caller], Any]) -> Identity:
@@ -61,11 +81,6 @@ async def resolved(caller: Caller, resolver: Callable[[Caller], Any]) -> Identit
         said = await said
     if not isinstance(said, Mapping):
         raise TypeError("claims_resolver must return a mapping with roles, permissions and claims")
-    return Identity(
-        replace(
-            caller,
-            roles=names_from(said.get("roles", ())),
-            permissions=names_from(said.get("permissions", ())),
-            claims=dict(said.get("claims", {})),
-        )
-    )
+    roles, permissions = (names_from(said.get(key)) for key in ("roles", "permissions"))
+    claims = dict(said.get("claims", {}))
+    return Identity(replace(caller, roles=roles, permissions=permissions, claims=claims), {})

@@ -26,7 +26,7 @@ def lookup(data: Any, path: str) -> Any:
 
 
 def _literal(data: Any, key: str) -> Any:
-    if isinstance(data, Mapping):
+    if isinstance(data, dict | Mapping):
         return data.get(key)
     if isinstance(data, BaseModel) and key in type(data).model_fields:
         return getattr(data, key)
