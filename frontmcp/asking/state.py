@@ -13,7 +13,7 @@ import pydantic_core
 from pydantic import BaseModel
 
 from frontmcp.call import Caller
-from frontmcp.errors import ElicitationStateTooLargeError, InternalMcpError, PublicMcpError
+from frontmcp.errors import ElicitationStateTooLargeError, FrontMcpError, InternalMcpError, PublicMcpError
 from frontmcp.interfaces import StateStore
 
 STATE_SECONDS: Final = 600.0
@@ -143,8 +143,8 @@ def dump_error(error: BaseException) -> dict[str, Any]:
     dumped = {
         "error": f"{kind.__module__}:{kind.__qualname__}",
         "message": str(error),
-        "code": getattr(error, "code", None),
-        "public": getattr(error, "public", False),
+        "code": error.code if isinstance(error, FrontMcpError) else None,
+        "public": isinstance(error, FrontMcpError) and error.public,
         "fields": pydantic_core.to_jsonable_python(fields, fallback=repr),
     }
     if hasattr(error, "original_error"):
@@ -162,8 +162,8 @@ def restore(outcome: Mapping[str, Any], result_type: type[R]) -> R:
 def _restored_error(dumped: Mapping[str, Any]) -> Exception:
     error = _of_its_class(dumped) or _of_its_like(dumped)
     vars(error).update(dumped["fields"])
-    if hasattr(type(error), "code") and error.code != dumped["code"]:  # type: ignore[attr-defined]
-        error.code = dumped["code"]  # type: ignore[attr-defined]
+    if isinstance(error, FrontMcpError) and error.code != dumped["code"]:
+        error.code = dumped["code"]
     if "original" in dumped:
         original = dumped["original"]
         error.original_error = _restored_error(original) if original is not None else None  # type: ignore[attr-defined]

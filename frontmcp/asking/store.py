@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import anyio
 
 from frontmcp.asking.state import STATE_SECONDS, State
 from frontmcp.errors import PublicMcpError
 from frontmcp.interfaces import StateStore
+
+MAX_VALUES: Final = 100_000
 
 
 class MemoryStateStore:
@@ -47,18 +50,26 @@ class MemoryStateStore:
         return True
 
     async def delete(self, key: str) -> None:
-        entry = self._values.pop(key, None)
-        if entry is not None:
-            self._bytes -= len(entry[1])
+        if key in self._values:
+            self._drop(key)
 
     def _evict(self) -> None:
+        """Drop what is over; where that leaves too much, the oldest."""
         now = anyio.current_time()
+        if not self._fits():
+            for key in [key for key, (expires, _) in self._values.items() if expires < now]:
+                self._drop(key)
         while self._values:
-            key, (expires, value) = next(iter(self._values.items()))
-            if expires >= now and self._bytes <= self._max_bytes and len(self._values) <= 100_000:
+            oldest = next(iter(self._values))
+            if self._fits() and self._values[oldest][0] >= now:
                 return
-            del self._values[key]
-            self._bytes -= len(value)
+            self._drop(oldest)
+
+    def _drop(self, key: str) -> None:
+        self._bytes -= len(self._values.pop(key)[1])
+
+    def _fits(self) -> bool:
+        return self._bytes <= self._max_bytes and len(self._values) <= MAX_VALUES
 
 
 async def spend(store: StateStore, state: State, produce: Callable[[], Awaitable[bytes]]) -> bytes:
