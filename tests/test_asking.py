@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -38,6 +39,7 @@ from frontmcp import (
 )
 from frontmcp.asking import INLINE_BYTES, MemoryStateStore
 from frontmcp.errors import ElicitationNotSupportedError
+from frontmcp.testing import connect
 
 ERAS = ["2026-07-28", "2025-11-25"]
 MODERN = "2026-07-28"
@@ -882,3 +884,81 @@ class TestMatching:
         result = await mcp.tools.call(tool)
         assert result.json() == {"stamps": [1, 2]}
         assert JOURNAL == ["stamp", "stamp"]
+
+
+class TestSeveralServers:
+    """Workers of one deployment share the keys that seal states; others do not."""
+
+    @pytest.mark.parametrize("keys", [None, "k" * 40, "n" * 40 + "," + "k" * 40])
+    async def test_a_state_is_good_where_its_key_is(self, monkeypatch: pytest.MonkeyPatch, keys: str | None) -> None:
+        JOURNAL.clear()
+        monkeypatch.setenv("FRONTMCP_STATE_KEYS", "k" * 40)
+        async with connect(FrontMcp("desk", apps=[App(id="desk", tools=TOOLS)])) as one:
+            one.on_elicitation(lambda message, form: "cancel")
+            asked = await call_by_hand(one, "post_and_ask")
+        monkeypatch.delenv("FRONTMCP_STATE_KEYS") if keys is None else monkeypatch.setenv("FRONTMCP_STATE_KEYS", keys)
+        async with connect(FrontMcp("desk", apps=[App(id="desk", tools=TOOLS)])) as other:
+            other.on_elicitation(lambda message, form: "cancel")
+            retry = {"input_responses": answers(asked, sure=True), "request_state": asked.request_state}
+            if keys is None:
+                with pytest.raises(MCPError) as refused:
+                    await call_by_hand(other, "post_and_ask", **retry)
+                assert refused.value.code == INVALID_PARAMS
+            else:
+                result = await call_by_hand(other, "post_and_ask", **retry)
+                assert result.structured_content == {"answer": "Sure(sure=True)", "times": [1, 1]}
+
+    async def test_a_state_is_good_for_ten_minutes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async with connect(FrontMcp("desk", apps=[App(id="desk", tools=TOOLS)])) as mcp:
+            mcp.on_elicitation(lambda message, form: "cancel")
+            asked = await call_by_hand(mcp, "delete_ticket", {"id": "T-1"})
+            retry = {"input_responses": answers(asked, sure=True), "request_state": asked.request_state}
+            now = time.time()
+            monkeypatch.setattr("mcp.server.request_state.time.time", lambda: now + 601)
+            with pytest.raises(MCPError) as refused:
+                await call_by_hand(mcp, "delete_ticket", {"id": "T-1"}, **retry)
+            assert refused.value.code == INVALID_PARAMS
+            monkeypatch.setattr("mcp.server.request_state.time.time", lambda: now + 590)
+            result = await call_by_hand(mcp, "delete_ticket", {"id": "T-1"}, **retry)
+            assert result.structured_content["answer"] == "Sure(sure=True)"
+
+
+class TestOlderClients:
+    @pytest.fixture
+    def server(self, request: pytest.FixtureRequest) -> FrontMcp:
+        JOURNAL.clear()
+        return FrontMcp("desk", apps=[App(id="desk", tools=TOOLS)], http={"stateless": True})
+
+    @pytest.mark.mcp(era="2025-11-25", transport="http")
+    async def test_without_a_session_nobody_can_be_asked(self, mcp: Any) -> None:
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        assert (await mcp.tools.call("ask_if_possible")).json() == {"answer": "nobody there"}
+
+    @pytest.mark.mcp(era="2025-11-25", transport=["memory", "stdio"])
+    async def test_a_call_can_be_cancelled_while_the_user_thinks(self, mcp: Any) -> None:
+        asked = anyio.Event()
+
+        @mcp.on_elicitation
+        async def reply(message: str, form: dict[str, Any]) -> Any:
+            asked.set()
+            await anyio.sleep_forever()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(mcp.tools.call, "swallow")
+            await asked.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(5):
+            while "swallowed" not in JOURNAL:
+                await anyio.sleep(0.01)
+        assert (await mcp.tools.call("post", {"what": "letter"})).json()["times"] == 1
+
+    @pytest.mark.mcp(era="2025-11-25")
+    async def test_a_client_that_answers_with_an_error_fails_the_tool(self, mcp: Any) -> None:
+        @mcp.on_elicitation
+        def reply(message: str, form: dict[str, Any]) -> Any:
+            raise LookupError("not in the script")
+
+        with pytest.raises(LookupError):
+            await mcp.tools.call("delete_ticket", {"id": "T-1"})
+        mcp.on_elicitation(lambda message, form: {"sure": True})
+        (await mcp.tools.call("delete_ticket", {"id": "T-1"})).assert_ok()
