@@ -7,14 +7,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import anyio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
-from typing_extensions import Self
 
 
 def run_stdio(served: Any) -> None:
