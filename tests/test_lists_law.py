@@ -9,13 +9,25 @@ import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontmcp import Call, FrontMcp, Plugin, PublicMcpError, Tool, ToolEntry, create_direct, hookimpl
+from frontmcp import (
+    Call,
+    FrontMcp,
+    Plugin,
+    Prompt,
+    PublicMcpError,
+    ResourceTemplate,
+    Tool,
+    ToolEntry,
+    create_direct,
+    hookimpl,
+)
 from frontmcp.errors import FrontMcpError
 from plugins_builtin.visibility import Visibility
 
 PROCESS = {"os": "linux", "runtime": "cpython", "deployment": "standalone", "provider": "bare", "target": "unknown"}
 SURFACES = ["mcp", "agent", "job", "http-trigger", "cli"]
-REFUSED = {"policy", "TOOL_NOT_FOUND", "INTERNAL_ERROR", "ACCESS_DENIED"}
+NOT_FOUND = {"TOOL_NOT_FOUND", "RESOURCE_NOT_FOUND", "PROMPT_NOT_FOUND"}
+REFUSED = {"policy", *NOT_FOUND, "INTERNAL_ERROR", "ACCESS_DENIED"}
 
 Does = Literal[
     "allow", "deny", "break", "read then allow", "read then deny", "deny odd", "deny by name", "hide", "show"
@@ -82,8 +94,15 @@ OPTIONS = st.fixed_dictionaries(
 POLICIES = st.lists(st.tuples(st.sampled_from([Policy, AsyncPolicy]), st.sampled_from(DOES)), max_size=3)
 
 
-def tool(name: str, options: dict[str, Any]) -> Tool:
-    definition: Tool = Tool(name=name, **options)
+Kind = Literal["tools", "resources", "prompts"]
+
+
+def made_as(kind: Kind, name: str, options: dict[str, Any]) -> Any:
+    definition: Any = {
+        "tools": lambda: Tool(name=name, **options),
+        "resources": lambda: ResourceTemplate(f"{name}://{{number}}", name=name, **options),
+        "prompts": lambda: Prompt(name=name, **options),
+    }[kind]()
 
     @definition
     async def execute(number: int) -> int:
@@ -94,24 +113,27 @@ def tool(name: str, options: dict[str, Any]) -> Tool:
 
 @settings(max_examples=120, deadline=None)
 @given(
+    kind=st.sampled_from(["tools", "resources", "prompts"]),
     options=st.lists(OPTIONS, min_size=1, max_size=3),
     policies=POLICIES,
     surface=st.sampled_from([*SURFACES, None]),
     number=st.sampled_from([1, 2, "not a number"]),
 )
 async def test_lists_and_calls_share_one_decision(
-    options: list[dict[str, Any]], policies: list[tuple[type[Policy], Does]], surface: Any, number: Any
+    kind: Kind, options: list[dict[str, Any]], policies: list[tuple[type[Policy], Does]], surface: Any, number: Any
 ) -> None:
-    tools = [tool("xyz"[index] + "ab"[index % 2], each) for index, each in enumerate(options)]
+    entries = [made_as(kind, "xyz"[index] + "ab"[index % 2], each) for index, each in enumerate(options)]
     judges = [made(f"policy{index}", does) for index, (made, does) in enumerate(policies)]
-    server = FrontMcp(
-        "law", tools=tools, plugins=[*judges, Visibility(PROCESS)], environment="test", autoload_plugins=False
-    )
+    more: dict[str, Any] = {kind: entries}
+    server = FrontMcp("law", plugins=[*judges, Visibility(PROCESS)], environment="test", autoload_plugins=False, **more)
     async with create_direct(server) as direct:
-        listed = {each.name for each in await direct.list_tools(surface=surface)}
-        for each in tools:
+        lists: Any = {
+            "tools": direct.list_tools, "resources": direct.list_resource_templates, "prompts": direct.list_prompts,
+        }  # fmt: skip
+        listed = {each.name for each in await lists[kind](surface=surface)}
+        for each in entries:
             refusals = refused_without_arguments(server, each.name, judges, surface)
-            outcome = await called(direct, each.name, number, surface)
+            outcome = await called(direct, kind, each.name, number, surface)
             if each.options.get("visibility") == "hidden":
                 assert each.name not in listed
             else:
@@ -122,10 +144,14 @@ async def test_lists_and_calls_share_one_decision(
                 assert outcome not in REFUSED
 
 
-async def called(direct: Any, name: str, number: Any, surface: Any) -> str:
+async def called(direct: Any, kind: Kind, name: str, number: Any, surface: Any) -> str:
     """The code that a client's call ends with; empty when it succeeds."""
     try:
-        await direct.call_tool(name, {"number": number}, surface=surface)
+        if kind == "resources":
+            await direct.read_resource(f"{name}://{number}", surface=surface)
+        else:
+            call = direct.call_tool if kind == "tools" else direct.get_prompt
+            await call(name, {"number": number}, surface=surface)
     except FrontMcpError as error:
         return error.code
     return ""
@@ -133,8 +159,7 @@ async def called(direct: Any, name: str, number: Any, surface: Any) -> str:
 
 def refused_without_arguments(server: FrontMcp, name: str, judges: list[Policy], surface: Any) -> list[str]:
     """Who refuses a client's call whatever its arguments, read off the options and the policies themselves."""
-    entry = server.find(name)
-    assert entry is not None
+    entry = next(each for each in server.entries() if each.name == name)
     refusals = [judge.name for judge in judges if judge.does in ("deny", "break", "hide")]
     refusals += [judge.name for judge in judges if judge.does == "deny by name" and name.endswith("a")]
     if entry.options.get("visibility") == "internal":
