@@ -1,6 +1,8 @@
 # make demo    start the help-desk example, drive it with a client, and stop
 # make test    linters, types and the whole suite
 # make lint    linters and types
+# make soak    some minutes of clients that fail, cancel and vanish, against a real server
+# make bench   figures of our own; make bench BENCH=../bench puts them beside those of others
 #
 # Each makes the environment it needs in $(VENV), from Python 3.11 or newer; nothing else has to be there.
 
@@ -10,7 +12,7 @@ PY = $(VENV)/bin/python
 PIP = $(PY) -m pip -qq --disable-pip-version-check
 SAY = @printf '%s\n' >&2
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint soak bench clean
 
 demo: $(VENV)/.demo
 	@$(PY) examples/demo.py
@@ -23,8 +25,27 @@ lint: $(VENV)/.dev
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 
+soak: $(VENV)/.dev
+	$(PY) tests/soak/soak.py
+
+# BENCH is the folder of the side-by-side benchmark. Its peers live in an environment of their own.
+bench: $(if $(BENCH),.bench/.done,$(VENV)/.demo)
+ifdef BENCH
+	.bench/bin/python $(BENCH)/run.py --adapter $(CURDIR)/tests/bench/peer.py --out .bench/result.json $(ARGS)
+	.bench/bin/python $(BENCH)/report.py .bench/result.json
+else
+	@$(PY) tests/bench/quick.py
+endif
+
+.bench/.done: $(PY) tests/bench/requirements.txt pyproject.toml
+	$(SAY) 'Installing the peers of the benchmark …'
+	@$(PY) -m venv .bench
+	@.bench/bin/python -m pip -qq --disable-pip-version-check install --requirement tests/bench/requirements.txt
+	@.bench/bin/python -m pip -qq --disable-pip-version-check install --editable '.[fast]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .bench build dist
 
 $(VENV)/.demo: $(PY) pyproject.toml constraints.txt
 	$(SAY) 'Installing frontmcp and what it needs …'

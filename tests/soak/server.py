@@ -19,7 +19,7 @@ from frontmcp import Call, CallNext, FrontMcp, Plugin, PublicMcpError, Tool, Too
 
 OPTIONS = {
     "session_idle_timeout": 3,
-    "body_timeout": 2,
+    "body_timeout": 1,
     "max_sessions": 20_000,
     "limit_concurrency": 2000,
     "max_body": 1_000_000,

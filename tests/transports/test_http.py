@@ -17,6 +17,7 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp.server.connection import Connection
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -314,33 +315,26 @@ async def test_sessions_are_bounded_and_end_when_idle() -> None:
 
 async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frontmcp.transports.changes.TELL_SECONDS", 0.2)
+    heard: list[str] = []
     server = make()
     async with raw(server) as (http, url):
         deaf, other = [await Session(http, url).open() for _ in range(2)]
         for session in (deaf, other):
             await session.call(1, "whoami")
 
-        async def stuck(self: Any) -> None:
-            await anyio.sleep_forever()
+        async def notify(self: Connection, method: str, *_: Any, **__: Any) -> None:
+            if self.session_id == deaf.headers["mcp-session-id"]:
+                await anyio.sleep_forever()
+            heard.append(self.session_id or "")
 
-        heard: list[str] = []
-
-        async def hear(self: Any) -> None:
-            heard.append(self.session_id)
-
-        from mcp.server.connection import Connection
-
-        async def tell(self: Any) -> None:
-            await (stuck(self) if self.session_id == deaf.headers["mcp-session-id"] else hear(self))
-
-        monkeypatch.setattr(Connection, "send_tool_list_changed", tell)
+        monkeypatch.setattr(Connection, "notify", notify)
 
         @Tool
         async def added() -> None: ...
 
         with anyio.fail_after(5):
             await server.add_tool(added)
-        assert heard == [other.headers["mcp-session-id"]]
+    assert heard == [other.headers["mcp-session-id"]]
 
 
 async def test_browsers_may_read_answers_where_their_origin_is_named() -> None:
