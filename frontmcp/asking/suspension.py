@@ -71,10 +71,11 @@ class Suspension:
         self._luggage = Luggage(store)
         self._answers = {**self._earlier.answers, **_answered(self._earlier.asked, responses or {})}
         self._kept: dict[RecordKey, list[Record]] = {}
-        self._turns: dict[RecordKey, set[int]] = {}
+        self._taken: dict[RecordKey, set[int]] = {}
+        self._turns: dict[RecordKey, int] = {}
         for record in self._earlier.records:
             self._kept.setdefault(record.key, []).append(record)
-            self._turns.setdefault(record.key, set()).add(record.turn)
+            self._taken.setdefault(record.key, set()).add(record.turn)
         self._once = Once()
         self._counts: dict[str, int] = {}
         self._open: dict[int, list[Record]] = {}
@@ -163,10 +164,12 @@ class Suspension:
         return result
 
     def _turn(self, key: RecordKey) -> int:
-        """The first number that no call alike has, here or among those that finished before."""
-        taken = self._turns.setdefault(key, set())
-        turn = next(number for number in range(1, len(taken) + 2) if number not in taken)
-        taken.add(turn)
+        """The next number that no call alike has, here or among those that finished before."""
+        taken = self._taken.get(key, ())
+        turn = self._turns.get(key, 0) + 1
+        while turn in taken:
+            turn += 1
+        self._turns[key] = turn
         return turn
 
     def _finished(self, call: Call, record: Record) -> None:
