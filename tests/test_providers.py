@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any, Protocol
@@ -213,7 +214,11 @@ async def test_threads_that_run_at_once_share_it_too() -> None:
                     group.start_soon(self.call_tool, "threaded")
             return Session.count
 
-    provider = Provider(Session, Session, scope="request")
+    def slow() -> Session:
+        time.sleep(0.01)
+        return Session()
+
+    provider = Provider(Session, slow, scope="request")
     async with create_direct(FrontMcp("s", tools=[Fan, threaded], providers=[provider])) as direct:
         assert (await direct.call_tool("fan")).structured_content == 1
 

@@ -14,7 +14,7 @@ import pytest
 
 from frontmcp import FrontMcp, Tool, ToolContext, ToolExecutionError, create_direct
 from frontmcp.errors import ServerBusyError
-from frontmcp.threads import Threads
+from frontmcp.threads import Threads, _Slots
 
 PATIENCE = 20
 """Seconds until a test that hangs fails."""
@@ -197,6 +197,24 @@ async def test_a_slot_goes_to_whoever_still_waits(gate: Gate) -> None:
             gate.open()
             impatient.cancel_scope.cancel()
     assert "patient" in done
+
+
+async def test_a_slot_is_passed_on_when_whoever_was_woken_is_cancelled() -> None:
+    slots = _Slots(1)
+    await slots.take()
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as first:
+            first.start_soon(slots.take)
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(slots.take)
+            await anyio.wait_all_tasks_blocked()
+            slots.give()
+            first.cancel_scope.cancel()
+        with anyio.move_on_after(PATIENCE) as scope:
+            while slots.free:
+                await anyio.sleep(0.001)
+        group.cancel_scope.cancel()
+    assert not scope.cancelled_caught
 
 
 async def test_an_orphan_that_ends_wakes_whoever_waits() -> None:
