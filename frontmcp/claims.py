@@ -82,7 +82,7 @@ class Claims:
             self.problems.append(f"{where}: its type can't be validated: {describe(error).splitlines()[0]}")
             return
         rivals = set()
-        for scope in (SERVER,) if option.server else option.kinds or KINDS:
+        for scope in (SERVER,) if option.server else _scopes(option):
             if scope not in self._claims:
                 self.problems.append(f'{where}: there is no kind "{scope}"{nearest(scope, KINDS)}')
             elif (other := self._claims[scope].setdefault(option.name, claim)) is not claim:
@@ -94,6 +94,11 @@ class Claims:
         """The options claimed for the server or for a kind of entries; for any kind when None."""
         scopes = (scope,) if scope is not None else KINDS
         return {name for each in scopes for name in self._claims[each]}
+
+    def owner(self, name: str) -> str | None:
+        """The plugin that claims a setting of the server."""
+        claim = self._claims[SERVER].get(name)
+        return claim.plugin if claim is not None else None
 
     def is_foreign(self, name: str) -> bool:
         """Whether no plugin, active or not, claims a server option of this name or one like it."""
@@ -134,6 +139,13 @@ class Claims:
         off = next((info for info in self._infos if not info.is_active and kind in _declares(info, "kinds")), None)
         hint = f": {off.title}, which does, is {off.status} ({off.reason})" if off is not None else ""
         return f"no plugin claims the kind {kind}{hint}"
+
+
+def _scopes(option: Option) -> Sequence[str]:
+    """The kinds of entries that may set an option; templates are resources."""
+    if "resource" in option.kinds and "resource_template" not in option.kinds:
+        return (*option.kinds, "resource_template")
+    return option.kinds or KINDS
 
 
 def _adapter(type_: Any) -> TypeAdapter[Any]:

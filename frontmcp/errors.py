@@ -79,7 +79,7 @@ class ResourceNotFoundError(PublicMcpError):
     rpc_code = INVALID_PARAMS
 
     def __init__(self, uri: str) -> None:
-        super().__init__(f"Resource not found: {shorten(uri)}", data={"uri": shorten(uri)})
+        super().__init__(f"Resource not found: {shorten(uri)}", data={"uri": shorten(uri, 2048)})
 
 
 class PromptNotFoundError(PublicMcpError):

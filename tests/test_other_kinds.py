@@ -572,3 +572,19 @@ async def test_an_option_that_nobody_claims_stops_the_start() -> None:
 
     with pytest.raises(ConfigurationError, match='no plugin claims the option "colour"'):
         FrontMcp("desk", resources=[coloured]).check()
+
+
+async def test_an_option_for_resources_is_one_for_templates() -> None:
+    class Shelved(Plugin):
+        name = "shelved"
+        options = (Option("shelf", int, kinds=("resource",)),)
+
+    @ResourceTemplate("a://{b}", shelf="7")
+    def shelved() -> str:
+        return ""
+
+    server = FrontMcp("desk", resources=[shelved], plugins=[Shelved()])
+    server.check()
+    assert server.entries("resource_template")[0].options == {"shelf": 7}
+    with pytest.raises(ConfigurationError, match='"shelf" for a prompt, only for resource'):
+        FrontMcp("desk", prompts=[Prompt(name="it", shelf=1)(lambda: "")], plugins=[Shelved()]).check()

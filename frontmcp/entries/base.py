@@ -51,6 +51,7 @@ class Entry:
         self.listed_name = f"{app_id}.{self.name}"
         self.options: dict[str, Any] = dict(definition.options)
         self.plan: Any = None
+        self._wire: dict[tuple[str, bool], Any] = {}
         definition.build()
         body = definition.body
         providers.ask(body.injected, definition.place)
@@ -97,7 +98,14 @@ class Entry:
         return Completion(values=[])
 
     def wire(self, *, name: str, modern: bool) -> Any:
-        """As listed under a name, to clients of 2026-07-28 on or to older ones."""
+        """As listed under a name, to clients of 2026-07-28 on or to older ones; made once."""
+        key = (name, modern)
+        if key not in self._wire:
+            self._wire[key] = self.listed(name, modern=modern)
+        return self._wire[key]
+
+    def listed(self, name: str, *, modern: bool) -> Any:
+        """What `wire` gives, made anew."""
         raise NotImplementedError
 
 

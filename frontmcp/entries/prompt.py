@@ -74,7 +74,7 @@ class PromptEntry(CompletableEntry):
     def failed(self, call: Call, error: BaseException | None) -> FrontMcpError:
         return PromptExecutionError(self.name, error)
 
-    def wire(self, *, name: str, modern: bool) -> types.Prompt:
+    def listed(self, name: str, *, modern: bool) -> types.Prompt:
         definition = self.definition
         return types.Prompt(
             name=name,

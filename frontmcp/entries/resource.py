@@ -103,7 +103,7 @@ class ResourceEntry(Entry):
     def failed(self, call: Call, error: BaseException | None) -> FrontMcpError:
         return ResourceReadError(call.name, error)
 
-    def wire(self, *, name: str, modern: bool) -> types.Resource:
+    def listed(self, name: str, *, modern: bool) -> types.Resource:
         definition = self.definition
         assert isinstance(definition, Resource)
         return types.Resource(
@@ -136,7 +136,7 @@ class TemplateEntry(ResourceEntry, CompletableEntry):
         is_safe = all(_is_safe(value, is_path=name in paths) for name, value in found.items())
         return found if is_safe else None
 
-    def wire(self, *, name: str, modern: bool) -> Any:
+    def listed(self, name: str, *, modern: bool) -> Any:
         definition = self.definition
         return types.ResourceTemplate(
             uri_template=self.address,

@@ -31,7 +31,6 @@ class ToolEntry(Entry):
         self.input = definition.input
         self.output = definition.output
         self._returns_content = annotates_content(definition.body.returns)
-        self._wire: dict[tuple[str, bool], WireTool] = {}
 
     def format(self, call: Call, value: Any) -> CallToolResult:
         """The result for a raw value (api.md, "Result of a value").
@@ -82,24 +81,19 @@ class ToolEntry(Entry):
         if result.is_error:
             raise ToolExecutionError.from_result(self.name, result)
 
-    def wire(self, *, name: str, modern: bool) -> WireTool:
-        """As listed, to clients of 2026-07-28 on or to older ones, whose results are objects."""
-        key = (name, modern)
-        if key not in self._wire:
-            output = self.output
-            definition = self.definition
-            schema = None if output is None else output.schema if modern else output.object_schema
-            self._wire[key] = WireTool(
-                name=name,
-                title=definition.title,
-                description=definition.description,
-                input_schema=self.input.schema,
-                output_schema=schema,
-                annotations=definition.annotations,
-                icons=definition.icons or None,
-                _meta=listed_meta(definition),
-            )
-        return self._wire[key]
+    def listed(self, name: str, *, modern: bool) -> WireTool:
+        """As listed; the results of older clients are objects."""
+        output, definition = self.output, self.definition
+        return WireTool(
+            name=name,
+            title=definition.title,
+            description=definition.description,
+            input_schema=self.input.schema,
+            output_schema=None if output is None else output.schema if modern else output.object_schema,
+            annotations=definition.annotations,
+            icons=definition.icons or None,
+            _meta=listed_meta(definition),
+        )
 
 
 def _text(data: Any) -> list[ContentBlock]:
