@@ -256,7 +256,7 @@ def _print_plugins(source: Source, *, as_json: bool) -> int:
 
     with clean_stdout():
         server = source.load_unchecked()
-        report = plugins_report(server.plugins.infos)
+        report = plugins_report(server)
     typer.echo(to_json({"plugins": report}) if as_json else plugins_as_text(report))
     try:
         server.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from frontmcp.definitions.base import as_execute
 from frontmcp.plugins import PluginInfo, nearest
 from frontmcp.registry import ToolEntry
 from frontmcp.server import FrontMcp
+from frontmcp.settings import shown as shown_settings
 
 Json = dict[str, Any]
 
@@ -82,8 +83,8 @@ def to_json(data: Json) -> str:
 # Plugins
 
 
-def plugins_report(infos: Iterable[PluginInfo]) -> list[Json]:
-    """Every plugin that was met, in the order in which they run."""
+def plugins_report(server: FrontMcp) -> list[Json]:
+    """Every plugin that was met, in the order in which they run, with the settings given to it."""
     return [
         {
             "name": info.name,
@@ -93,8 +94,17 @@ def plugins_report(infos: Iterable[PluginInfo]) -> list[Json]:
             "reason": info.reason,
             "place": info.place,
             "hooks": info.hooks,
+            "settings": _settings_of(server, info),
         }
-        for info in sorted(infos, key=lambda info: (info.place, info.status))
+        for info in sorted(server.plugins.infos, key=lambda info: (info.place, info.status))
+    ]
+
+
+def _settings_of(server: FrontMcp, info: PluginInfo) -> list[Json]:
+    return [
+        {"name": name, "value": value, "from": source}
+        for name, value, source in shown_settings(server.settings)
+        if info.is_active and server.plugins.claims.owner(name) == info.name
     ]
 
 
@@ -104,13 +114,18 @@ def _version(info: PluginInfo) -> str | None:
     return info.distribution.rpartition(" ")[2] if info.distribution is not None else None
 
 
-def plugins_as_text(report: Iterable[Json]) -> str:
+def plugins_as_text(report: Sequence[Json]) -> str:
     rows = [("PLACE", "NAME", "VERSION", "ORIGIN", "STATUS", "HOOKS")]
     for plugin in report:
         status = f"{plugin['status']} ({plugin['reason']})" if plugin["reason"] else plugin["status"]
         hooks = ", ".join(plugin["hooks"]) or "-"
         rows.append((str(plugin["place"]), plugin["name"], plugin["version"] or "-", plugin["origin"], status, hooks))
-    return columns(rows)
+    settings = [
+        (each["name"], plugin["name"], each["value"], each["from"]) for plugin in report for each in plugin["settings"]
+    ]
+    if not settings:
+        return columns(rows)
+    return f"{columns(rows)}\n\n{columns([('SETTING', 'OF', 'VALUE', 'FROM'), *settings])}"
 
 
 # The plan of a tool
