@@ -191,6 +191,13 @@ class TestScope:
         assert await reached(server, "b:get_ticket", ["a:get-ticket", "b:get_ticket"]) == "b:get_ticket"
 
 
+async def test_a_name_of_its_own_wins_over_one_with_an_app_id() -> None:
+    tools = [("a", "b"), ("c", "a.b")]
+    server = server_of(tools)
+    assert await called(server, "a.b") == "c:a.b"
+    assert await reached(server, "a.b", [":".join(each) for each in tools]) == "c:a.b"
+
+
 async def test_without_it_only_exact_names_are_found() -> None:
     server = FrontMcp("aliases", apps=[App(id="desk", tools=[get_ticket])], plugins=["no:aliasing"])
     assert await called(server, "desk:get_ticket") == "desk:get_ticket"
