@@ -226,6 +226,23 @@ class PluginManager:
             _blame(error, steps)
             raise
 
+    def collect(self, problems: list[str], hook: str, *arguments: Any) -> list[Any]:
+        """Call a hook of the start; what it raises becomes a problem that names plugin, hook and place.
+
+        :returns: the answers; none where one implementation failed.
+        """
+        try:
+            answers: list[Any] = self.call(hook, *arguments)
+        except ConfigurationError as error:
+            problems.extend(error.problems)
+        except Exception as error:
+            step = blame(error, self.steps(hook))
+            where = f'plugin "{step.plugin}", {source(step.source)}' if step is not None else hook
+            problems.append(f"{where}: failed: {type(error).__name__}: {error}")
+        else:
+            return answers
+        return []
+
     # Hooks of a tool's own class
 
     def own_steps(self, entry: Entry, owner: type, context_of: ContextOf) -> dict[str, list[Implementation]]:

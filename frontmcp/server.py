@@ -387,9 +387,12 @@ class FrontMcp:
         for app_id, definition in self._definitions:
             self._add_entry(definition, app_id, problems)
         if not self._plugins.problems:
-            for provided in self._plugins.call("provide_entries", self):
+            for provided in self._plugins.collect(problems, "provide_entries", self):
                 for target in provided:
-                    self._add_entry(any_definition(target), self._default_app.id, problems)
+                    try:
+                        self._add_entry(any_definition(target), self._default_app.id, problems)
+                    except ConfigurationError as error:
+                        problems.extend(error.problems)
             self._resettle(problems)
         return problems
 
@@ -432,7 +435,7 @@ class FrontMcp:
             problems.extend(error.problems)
             return None
         if not self._plugins.problems:
-            self._plugins.call("prepare_entry", entry)
+            self._plugins.collect(problems, "prepare_entry", entry)
         problems.extend(self._plugins.claims.check_options(entry.kind, entry.options, where))
         return entry
 
@@ -443,10 +446,7 @@ class FrontMcp:
         problems.extend(self._registry.settle())
         problems.extend(self._pipeline.compile())
         if not problems:
-            try:
-                self._plugins.call("settled", self)
-            except ConfigurationError as error:
-                problems.extend(error.problems)
+            self._plugins.collect(problems, "settled", self)
 
     def _registry_settled(self) -> Registry:
         self.check()

@@ -720,3 +720,42 @@ class TestRetry:
 
         await call(FrontMcp("desk", tools=[Own], plugins=[self.Again]), "own")
         assert len({id(each) for each in seen}) == 2
+
+
+class TestHooksOfTheStart:
+    @pytest.mark.parametrize("hook", ["provide_entries", "prepare_entry", "settled"])
+    def test_what_one_raises_is_a_problem_with_its_place(self, hook: str) -> None:
+        def fail(self: Any) -> None:
+            raise KeyError("missing")
+
+        with pytest.raises(ConfigurationError) as refused:
+            FrontMcp("desk", tools=[ping], plugins=[plugin("p", f=hookimpl(specname=hook)(fail))]).check()
+        line = fail.__code__.co_firstlineno
+        assert refused.value.problems == [f"plugin \"p\", fail ({__file__}:{line}): failed: KeyError: 'missing'"]
+
+    def test_what_a_plugin_refuses_is_told_in_its_words(self) -> None:
+        def refuse(self: Any) -> None:
+            raise ConfigurationError(["one", "two"])
+
+        with pytest.raises(ConfigurationError) as refused:
+            FrontMcp(
+                "desk", tools=[ping, 42], plugins=[plugin("p", f=hookimpl(specname="prepare_entry")(refuse))]
+            ).check()
+        assert refused.value.problems[1:] == ["one", "two"]
+
+    async def test_tools_that_a_plugin_provides(self) -> None:
+        class Provide(Plugin):
+            @hookimpl
+            def provide_entries(self, server: Any) -> list[Any]:
+                return [ping, Tool(name="later")(_body())]
+
+        assert await call(FrontMcp("desk", plugins=[Provide]), "later") == "done"
+
+    def test_what_is_no_tool_is_a_problem(self) -> None:
+        class Provide(Plugin):
+            @hookimpl
+            def provide_entries(self, server: Any) -> list[Any]:
+                return [42, ping]
+
+        with pytest.raises(ConfigurationError, match="42"):
+            FrontMcp("desk", plugins=[Provide]).check()
