@@ -56,7 +56,9 @@ class Completable(Definition):
 
     def attach(self, target: Any) -> None:
         super().attach(target)
-        if not hasattr(target, "complete"):
+        # One that is there may be the user's own, or that of a definition on a base class.
+        inherited = getattr(target, "complete", None)
+        if inherited is None or isinstance(getattr(inherited, "__self__", None), Completable):
             target.complete = self.complete
 
     def completer_bodies(self) -> dict[str, Body]:

@@ -104,6 +104,29 @@ class TestCompleters:
         with pytest.raises(ConfigurationError, match="'id' has two completers"):
             handover.complete("id")(ids)  # type: ignore[attr-defined]
 
+    def test_a_subclass_has_its_own_and_a_users_method_stays(self) -> None:
+        @Prompt
+        class Base(PromptContext):
+            async def execute(self, id: str) -> str:
+                return id
+
+        @Prompt
+        class Derived(Base):
+            pass
+
+        @Prompt
+        class Own(PromptContext):
+            def complete(self) -> str:
+                return "mine"
+
+            async def execute(self, id: str) -> str:
+                return id
+
+        Derived.complete("id")(lambda value: [])  # type: ignore[attr-defined]
+        assert list(Prompt.of(Derived).completers) == ["id"]
+        assert list(Prompt.of(Base).completers) == []
+        assert Own().complete() == "mine"
+
     @pytest.mark.parametrize(
         ("argument", "completer", "complaint"),
         [
