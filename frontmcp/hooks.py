@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from frontmcp.errors import ConfigurationError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 STAGES = ("execute",)
+FUNCTIONS = (FunctionType, staticmethod, classmethod)
 
 
 class _StageHook:
@@ -137,12 +138,17 @@ def marks(owner: Any) -> Iterator[Mark]:
 
 def mark_of(function: Any) -> HookOptions | None:
     """How a function, static method or class method is marked; None when it is not. Bound methods never are."""
-    if not inspect.isroutine(function) or inspect.ismethod(function):
+    if not isinstance(function, FUNCTIONS) and not (callable(function) and _is_compiled(function)):
         return None
     for layer in (function, getattr(function, "__func__", None)):
         if isinstance(found := getattr(layer, HOOK_ATTRIBUTE, None), HookOptions):
             return found
     return None
+
+
+def _is_compiled(function: Any) -> bool:
+    """Whether it is a function, though not one of Python's own kinds."""
+    return inspect.isroutine(function) and not inspect.ismethod(function)
 
 
 def members(owner: Any) -> dict[str, Any]:
