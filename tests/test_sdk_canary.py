@@ -339,7 +339,7 @@ async def _() -> None:
     assert SessionMessage(error).message is error
 
 
-@canary("the envelope of messages", "frontmcp/transports/http.py", token="jsonrpc_message_adapter")
+@canary("the envelope of messages", "frontmcp/transports/posts.py", token="jsonrpc_message_adapter")
 async def _() -> None:
     read = types.jsonrpc_message_adapter.validate_python
     assert isinstance(read({"jsonrpc": "2.0", "id": 1, "method": "x"}, by_name=False), types.JSONRPCRequest)
@@ -347,7 +347,7 @@ async def _() -> None:
     assert isinstance(read({"jsonrpc": "2.0", "id": {}, "method": "x"}, by_name=False), types.JSONRPCNotification)
 
 
-@canary("the protocol versions", "frontmcp/transports/http.py", "frontmcp/testing/roads.py", token="PROTOCOL_VERSIONS")
+@canary("the protocol versions", "frontmcp/transports/posts.py", "frontmcp/testing/roads.py", token="PROTOCOL_VERSIONS")
 async def _() -> None:
     assert MODERN in MODERN_PROTOCOL_VERSIONS
     assert OLDER in HANDSHAKE_PROTOCOL_VERSIONS

@@ -5,34 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
-import pydantic_core
 import sniffio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    jsonrpc_message_adapter,
-)
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from frontmcp.errors import ConfigurationError
+from frontmcp.transports.posts import PostGuard
 from frontmcp.transports.wire import InFlight
 
 logger = logging.getLogger("frontmcp.http")
@@ -118,7 +110,8 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
 
 def _guarded(route: BaseRoute, options: HttpOptions, in_flight: InFlight) -> BaseRoute:
     if isinstance(route, Route) and route.path == options.path:
-        return Route(route.path, PostGuard(route.app, options, in_flight))
+        limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
+        return Route(route.path, PostGuard(route.app, in_flight, **limits))
     return route
 
 
@@ -204,136 +197,6 @@ class _App(Starlette):
             ready.set()
 
 
-class PostGuard:
-    """Stands before the SDK's endpoint, and lets a message in only when it is whole and can't be mixed up.
-
-    A body that does not arrive in time gets 408. What is no message in an older protocol version is refused here: the
-    SDK would echo it. So is a request whose id is still in flight on the same session: the SDK would hand one of the
-    two callers the other's answer. 2026-07-28 has no sessions, and clean refusals of its own.
-
-    :param in_flight: requests by session; the wire says whose handler runs.
-    """
-
-    def __init__(self, app: ASGIApp, options: HttpOptions, in_flight: InFlight) -> None:
-        self._app = app
-        self._options = options
-        self._in_flight = in_flight
-        self._told = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        messages: list[Message] = []
-        with anyio.move_on_after(self._options.body_timeout) as waiting:
-            await _read_body(receive, self._options.max_body, messages)
-        if waiting.cancelled_caught:
-            refusal = _refusal(408, INVALID_REQUEST, "The request's body did not arrive in time")
-            refusal.headers["connection"] = "close"
-            await refusal(scope, receive, send)
-        elif messages[-1]["type"] == "http.request":
-            await self._admit(messages, scope, _replay(messages, receive), send)
-
-    async def _admit(self, messages: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
-        session, modern = _session_of(scope)
-        if modern or messages[-1].get("more_body"):  # the rest of a body that is too large; further in it gets 413
-            await self._app(scope, receive, send)
-            return
-        read = _read_message(b"".join(message.get("body", b"") for message in messages))
-        if isinstance(read, Response):
-            await read(scope, receive, send)
-        elif not isinstance(read, JSONRPCRequest):
-            await self._hand_over(scope, receive, send)
-        elif session is not None and not self._options.stateless:
-            await self._once(session, read.id, scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A notification or an answer: acknowledged once its session has it.
-
-        The SDK does it the other way round, and fails where the client ends the session in between.
-        """
-        held: list[Message] = []
-
-        async def hold(message: Message) -> None:
-            held.append(message)
-
-        await self._app(scope, receive, hold)
-        for message in held[:2]:
-            await send(message)
-
-    async def _once(self, session: str, request_id: str | int, scope: Scope, receive: Receive, send: Send) -> None:
-        if not await self._in_flight.arrive(session, request_id):
-            await self._refuse(request_id, scope, receive, send)
-            return
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._in_flight.leave(session, request_id)
-
-    async def _refuse(self, request_id: str | int, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._told:
-            self._told = True
-            logger.warning(
-                "a client reuses a request id while that request is in flight; such clients need http stateless=True"
-            )
-        text = "A request with this id is still in flight on this session"
-        await _refusal(400, INVALID_REQUEST, text, request_id)(scope, receive, send)
-
-
-def _refusal(status: int, code: int, text: str, request_id: str | int | None = None) -> Response:
-    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}, status)
-
-
-def _session_of(scope: Scope) -> tuple[str | None, bool]:
-    """The session that a request names, and whether it is none of an older protocol version."""
-    session = None
-    modern = False
-    for name, value in scope["headers"]:
-        if name == b"mcp-session-id":
-            session = value.decode("latin-1")
-        elif name == b"mcp-protocol-version":
-            modern = value.decode("latin-1") not in HANDSHAKE_PROTOCOL_VERSIONS
-    return session, modern
-
-
-async def _read_body(receive: Receive, most: int, messages: list[Message]) -> None:
-    """Read a body to its end, or until it is known to be too large."""
-    size = 0
-    while size <= most:
-        message = await receive()
-        messages.append(message)
-        size += len(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body"):
-            return
-
-
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    waiting = iter(messages)
-
-    async def next_message() -> Message:
-        message: MutableMapping[str, Any] | None = next(waiting, None)
-        return message if message is not None else await receive()
-
-    return next_message
-
-
-def _read_message(body: bytes) -> JSONRPCMessage | Response:
-    """The message of a body, read as the SDK reads it; or the answer to what is none."""
-    try:
-        data = pydantic_core.from_json(body)
-    except ValueError:
-        return _refusal(400, PARSE_ERROR, "Parse error: the body is no JSON")
-    try:
-        message = jsonrpc_message_adapter.validate_python(data, by_name=False)
-    except ValidationError:
-        message = None
-    if message is None or (isinstance(message, JSONRPCNotification) and "id" in data):
-        return _refusal(400, INVALID_REQUEST, "Invalid request: the body is no single JSON-RPC message")
-    return message
-
-
 def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Config:
     """How uvicorn serves the app: its own proxy headers off, a bound on requests in flight, a grace at the end."""
     return uvicorn.Config(
@@ -350,7 +213,7 @@ def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Confi
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn, ending open subscription streams when it is told to stop; they would hold the shutdown."""
+    """uvicorn, ending open streams of changes when it is told to stop; they would hold the shutdown."""
 
     def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None]) -> None:
         super().__init__(config)
@@ -361,10 +224,33 @@ class HttpServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+class OnlyServer(HttpServer):
+    """The HTTP server of a process that has no other: what it does to the streams of older clients holds for all.
+
+    Left alone they are all cut at once, those that carry calls among them.
+    """
+
+    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None], in_flight: InFlight) -> None:
+        super().__init__(config, close_streams)
+        self._in_flight = in_flight
+        AppStatus.enable_automatic_graceful_drain = False
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._end_streams)
+            await super().shutdown(sockets)
+            group.cancel_scope.cancel()
+
+    async def _end_streams(self) -> None:
+        while self._in_flight.connections:  # noqa: ASYNC110 (they are counted where no event loop is known)
+            await anyio.sleep(0.05)
+        AppStatus.should_exit = True
+
+
 def run_http(served: Any, options: HttpOptions) -> None:
     """Serve over HTTP until SIGINT or SIGTERM; calls in flight get ``grace`` seconds."""
-    app = http_app(served, options)
-    HttpServer(uvicorn_config(app, options), served.wire.close_streams).run()
+    config = uvicorn_config(http_app(served, options), options)
+    OnlyServer(config, served.wire.close_streams, served.wire.in_flight).run()
 
 
 @asynccontextmanager

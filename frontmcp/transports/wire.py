@@ -10,8 +10,8 @@ import logging
 import os
 import uuid
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -148,13 +148,25 @@ class InFlight:
     A request is over when its connection is done *and* its handler does not run: on a session whose stream was
     dropped the handler runs on, and after an answer the SDK still tidies up. Ids that are written alike are one: the
     SDK mixes up ``1`` and ``"1"``.
+
+    :ivar connections: how many wait for the answer to a request of an older protocol version.
     """
 
     def __init__(self) -> None:
+        self.connections = 0
         self._flights: dict[tuple[str, str], _Flight] = {}
 
     def __len__(self) -> int:
         return len(self._flights)
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """A connection waits for an answer while the block runs."""
+        self.connections += 1
+        try:
+            yield
+        finally:
+            self.connections -= 1
 
     async def arrive(self, session: str, request_id: Any) -> bool:
         """Whether the id is free, or soon will be; then it is taken."""

@@ -576,7 +576,7 @@ async def soaked(report: Report, log: IO[bytes]) -> AsyncIterator[int]:
 
 
 async def _up(port: int) -> None:
-    for _ in range(400):
+    for _ in range(1000):
         with suppress(OSError):
             await held(port)
             return
