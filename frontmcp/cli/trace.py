@@ -21,7 +21,7 @@ from frontmcp.call import Call, CallNext
 from frontmcp.errors import FlowControl, FrontMcpError, shorten
 from frontmcp.hooks import Plugin
 from frontmcp.hookspecs import hookimpl
-from frontmcp.pipeline import is_cancellation
+from frontmcp.pipeline.failures import is_cancellation
 from frontmcp.registry import Entry
 
 Stage: TypeAlias = Literal["resolve", "authorize", "guard", "validate", "will", "execute", "did", "format"]

@@ -46,7 +46,8 @@ from frontmcp.errors import (
     to_result,
 )
 from frontmcp.interfaces import StateStore
-from frontmcp.pipeline import Pipeline, is_cancellation
+from frontmcp.pipeline import Pipeline
+from frontmcp.pipeline.failures import is_cancellation
 from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
 from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
 from frontmcp.transports.listing import ListOptions, Lists

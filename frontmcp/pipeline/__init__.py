@@ -6,16 +6,8 @@ The only place that runs hooks for a call. What a stage costs is decided when th
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
-
-import anyio
-import sniffio
-from pydantic import BaseModel
 
 from frontmcp.abort import AbortSignal
 from frontmcp.asking import elicit, once
@@ -30,56 +22,26 @@ from frontmcp.call import (
     Sought,
     Surface,
     T,
-    Undecided,
 )
-from frontmcp.chain import Step, add_note, blame, compile_all, compile_wrappers, run_step
+from frontmcp.chain import add_note, blame, compile_all, compile_wrappers
 from frontmcp.errors import (
     AccessDeniedError,
     CallDepthError,
-    FlowControl,
     FrontMcpError,
-    InternalMcpError,
     InvalidInputError,
-    InvalidOutputError,
-    NotAnException,
     PluginError,
     Response,
-    describe,
-    unwrap_group,
 )
 from frontmcp.invoke import context_of
+from frontmcp.pipeline.failures import Failures, body_outcome, is_cancellation
+from frontmcp.pipeline.lists import Lists
+from frontmcp.pipeline.plan import STAGES, Plan, fresh_input, remembering
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
 from frontmcp.registry import Entry, ListName, Registry, ToolEntry
-from frontmcp.schema import scrub
-
-logger = logging.getLogger("frontmcp.pipeline")
-
-STAGES: Final = (
-    "entry_visible", "check_authorities", "guard_call", "will_execute", "around_execute", "did_execute",
-    "format_result", "on_progress", "on_notify", "on_error",
-)  # fmt: skip
-"""The hooks a plan holds, in the order of the journey."""
 
 ORIGINS: Final[Mapping[str, Any]] = {"resource_template": "resource"}
 SURFACES: Final[Mapping[str, Surface]] = {"agent": "agent", "job": "job"}
-
-
-@dataclass(slots=True)
-class Plan:
-    """The stages of one entry, compiled. None stands for a stage that nobody has a hook in."""
-
-    invoke: Callable[[Call], Awaitable[Any]]
-    visible: Callable[..., list[bool]] | None
-    authorize: Callable[[Call], Awaitable[Any]] | None
-    guard: Callable[[Call], Awaitable[Any]] | None
-    will: Callable[[Call], Awaitable[Any]] | None
-    around: Callable[[Call], Awaitable[Any]] | None
-    did: Callable[[Call], Awaitable[Any]] | None
-    format: Callable[[Call, Any], Any]
-    progress: Callable[..., Awaitable[Any]] | None
-    notify: Callable[..., Awaitable[Any]] | None
-    steps: dict[str, list[Step]] = field(default_factory=dict)
 
 
 class Pipeline:
@@ -95,7 +57,8 @@ class Pipeline:
         self.providers = providers
         self.max_call_depth = max_call_depth
         self._resolve: Callable[[str, Call], Any] | None = None
-        self._shared_lists: dict[ListName, list[tuple[str, Any]] | None] = {}
+        self._lists = Lists(self, registry)
+        self._failures = Failures(plugins, (Pipeline._work.__code__, Pipeline._execute.__code__))
 
     # Plans
 
@@ -103,7 +66,7 @@ class Pipeline:
         """Make the plan of every entry anew; what is wrong with their own hooks, in words."""
         problems: list[str] = []
         self._resolve = self.plugins.chain("resolve_tool")
-        self._shared_lists.clear()
+        self._lists.forget()
         for entry in self.registry.entries():
             try:
                 entry.plan = self.plan(entry)
@@ -129,7 +92,7 @@ class Pipeline:
             visible=chain("entry_visible", entry),
             authorize=chain("check_authorities", entry),
             guard=compile_wrappers(guard, self._work) if guard else None,
-            will=_remembering(will) if will is not None and around else will,
+            will=remembering(will) if will is not None and around else will,
             around=compile_wrappers(around, self._execute) if around else None,
             did=compile_all(steps["did_execute"]),
             format=chain("format_result", entry) or Call.format,
@@ -223,7 +186,7 @@ class Pipeline:
                 call.entry.ensure_success(result)
             return result
         except BaseException as error:
-            left = await self._left_with(call, error)
+            left = await self._failures.left_with(call, error)
             if left is error:
                 raise
             raise left from left.__cause__
@@ -239,9 +202,9 @@ class Pipeline:
             try:
                 return await work()
             except BaseException as error:
-                return cast("T", _body_outcome(call, error))
+                return cast("T", body_outcome(call, error))
         except BaseException as error:
-            left = await self._left_with(call, error)
+            left = await self._failures.left_with(call, error)
             if left is error:
                 raise
             raise left from left.__cause__
@@ -308,7 +271,7 @@ class Pipeline:
                 try:
                     value = await plan.invoke(call)
                 except BaseException as error:
-                    value = _body_outcome(call, error)
+                    value = body_outcome(call, error)
             if plan.did is not None:
                 call.output = value
                 await plan.did(call)
@@ -323,79 +286,14 @@ class Pipeline:
     async def _execute(self, call: Call) -> Any:
         """Execute, inside around hooks; a second time from the validated input again."""
         if call.executions:
-            call.input = _fresh_input(call)
+            call.input = fresh_input(call)
             call.output = None
             call.context = None
         call.executions += 1
         try:
             return await call.plan.invoke(call)
         except BaseException as error:
-            return _body_outcome(call, error)
-
-    # Errors
-
-    def _classify(self, call: Call, error: BaseException) -> BaseException:
-        """The error as raised at this level: what a hook raised becomes a `PluginError` unless it is public."""
-        whole, error = error, unwrap_group(error)
-        if error is call.failure or isinstance(error, FlowControl | InvalidOutputError):
-            return error
-        steps = [step for steps in call.plan.steps.values() for step in steps] if call.plan else []
-        step = blame(whole, steps, SURROUNDED)
-        if step is not None:
-            add_note(error, step)
-        if isinstance(error, FrontMcpError) and (step is None or error.public):
-            return error
-        if step is None:
-            step = blame(whole, self.plugins.steps("resolve_tool") + self.plugins.steps("entry_visible"))
-        plugin_error = (
-            PluginError(step.plugin, step.hook, error) if step is not None else InternalMcpError(describe(error))
-        )
-        plugin_error.__cause__ = error
-        return plugin_error
-
-    async def _left_with(self, call: Call, error: BaseException) -> BaseException:
-        """What a call is left with: a cancellation as it is, any other error seen by `on_error` and as it leaves."""
-        if is_cancellation(error):
-            if call.parent is None:
-                call.request.abort()
-            return error
-        raised = self._classify(call, error)
-        await self._observe(call, raised)
-        left = self._leaving(call, raised)
-        if left is not error and left.__cause__ is None and left is not raised:
-            left.__cause__ = raised
-        return left
-
-    def _leaving(self, call: Call, error: BaseException) -> BaseException:
-        """The error as it leaves this level (architecture §6)."""
-        if isinstance(error, FlowControl):
-            original = error.original_error
-            if call.parent is not None:
-                return error
-            return original if isinstance(original, FrontMcpError) else _failed(call, original)
-        passes = isinstance(error, FrontMcpError) and (
-            error is not call.failure or error.public or isinstance(error, InvalidOutputError | PluginError)
-        )
-        return error if passes else _failed(call, error)
-
-    async def _observe(self, call: Call, error: BaseException) -> None:
-        steps = call.plan.steps.get("on_error", ()) if call.plan is not None else self._unbound("on_error")
-        if not steps:
-            return
-        seen = error.original_error if isinstance(error, FlowControl) else error
-        if isinstance(error, PluginError) and error.__cause__ is not None:
-            seen = error.__cause__
-        for step in steps:
-            try:
-                await run_step(step, call, seen)
-            except BaseException as failure:
-                if is_cancellation(failure):
-                    raise
-                logger.exception('plugin "%s" failed in on_error', step.plugin)
-
-    def _unbound(self, hook: str) -> list[Step]:
-        """The steps of a hook for a call without an entry: those that are not narrowed to some."""
-        return self.plugins.unbound_steps(hook)
+            return body_outcome(call, error)
 
     # Lists
 
@@ -409,40 +307,11 @@ class Pipeline:
         self, list_name: ListName, request: RequestContext, *, surface: Surface | None = "mcp"
     ) -> list[tuple[str, Any]]:
         """The entries of a list that a caller may see, with what they are listed under, sorted by that."""
-        shared = self.shared_list(list_name)
-        if shared is not None:
-            return shared
-        entries = self.registry.of_list(list_name)
-        seen = [entry for entry in entries if await self._may_list(entry, request, surface)]
-        return self.registry.listed(list_name, seen)
+        return await self._lists.list_entries(list_name, request, surface=surface)
 
     def shared_list(self, list_name: ListName) -> list[tuple[str, Any]] | None:
         """The list that is the same for every caller; None when it depends on them."""
-        if list_name not in self._shared_lists:
-            entries = self.registry.of_list(list_name)
-            same = all(entry.plan.visible is None and entry.plan.authorize is None for entry in entries)
-            self._shared_lists[list_name] = self.registry.listed(list_name, entries) if same else None
-        return self._shared_lists[list_name]
-
-    async def _may_list(self, entry: Entry, request: RequestContext, surface: Surface | None) -> bool:
-        plan: Plan = entry.plan
-        if plan.visible is None and plan.authorize is None:
-            return True
-        call = Call(self, request, entry.name, {}, request.caller)
-        call.kind, call.surface, call.listing, call.entry, call.plan = entry.sought, surface, True, entry, plan
-        try:
-            if plan.visible is not None and False in plan.visible(call, entry):
-                return False
-            for step in plan.steps.get("check_authorities", ()):
-                with suppress(Undecided):
-                    await run_step(step, call)
-        except BaseException as error:
-            if is_cancellation(error):
-                raise
-            if not getattr(error, "public", False):
-                logger.exception("a policy failed for %s; it is not listed", entry.id)
-            return False
-        return True
+        return self._lists.shared_list(list_name)
 
     # What a context asks of its runner
 
@@ -481,84 +350,3 @@ class Pipeline:
     def provide(self, call: Call, type_: type[T]) -> T:
         """A provider's instance."""
         return self.providers.get(call, type_)
-
-
-SURROUNDED: Final = (Pipeline._work.__code__, Pipeline._execute.__code__)
-"""What wrapper hooks surround: an error raised below it is not their doing."""
-
-
-def is_cancellation(error: BaseException) -> bool:
-    """Whether an error must pass untouched: cancellation that somebody asked for, or the end of the program."""
-    if isinstance(error, Exception):
-        return False
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
-        return True
-    if isinstance(error, BaseExceptionGroup):
-        return False
-    if sniffio.current_async_library() != "asyncio":
-        return isinstance(error, anyio.get_cancelled_exc_class())
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
-
-
-def _body_outcome(call: Call, error: BaseException) -> Any:
-    """What the body's exception means: the value of `self.respond`, or an error to raise."""
-    if is_cancellation(error):
-        raise error
-    leaf = unwrap_group(error)
-    if isinstance(leaf, Response):
-        return leaf.value
-    leaf = scrub(leaf)
-    if not isinstance(leaf, Exception):
-        leaf = NotAnException(leaf).with_traceback(leaf.__traceback__)
-    call.failure = leaf
-    if leaf is error:
-        raise error
-    try:
-        raise leaf from None
-    finally:
-        # What is handled here, and would be its context, may hold what was sent.
-        leaf.__context__ = None
-
-
-def _failed(call: Call, error: BaseException | None) -> FrontMcpError:
-    """What an error that is not public becomes, where it leaves a call."""
-    if call.entry is None:
-        return InternalMcpError("" if error is None else describe(error))
-    failed: FrontMcpError = call.entry.failed(call, error)
-    return failed
-
-
-def _remembering(will: Callable[[Call], Awaitable[Any]]) -> Callable[[Call], Awaitable[Any]]:
-    """``will``, and what it changed is kept for around hooks that execute again."""
-
-    async def run(call: Call) -> None:
-        validated = _fields(call.input)
-        await will(call)
-        call.baseline = (validated, _fields(call.input), call.input)
-
-    return run
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """A shallow copy of typed input."""
-    if isinstance(value, dict):
-        return dict(value)
-    return dict(value.__dict__) if isinstance(value, BaseModel) else {}
-
-
-def _fresh_input(call: Call) -> Any:
-    """Input for another execution: validated anew, with what will hooks changed, without what the body changed."""
-    fresh = call.entry.validate(call.arguments)
-    if call.baseline is None:
-        return fresh
-    validated, after_will, given = call.baseline
-    if type(fresh) is not type(given):
-        return given
-    target = fresh.__dict__ if isinstance(fresh, BaseModel) else fresh
-    for name in validated.keys() - after_will.keys():
-        target.pop(name, None)
-    for name, value in after_will.items():
-        if name not in validated or value is not validated[name]:
-            target[name] = value
-    return fresh

@@ -1,0 +1,144 @@
+"""Errors on the road: whose doing they are, who is told, and what of them leaves a call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+import anyio
+import sniffio
+
+from frontmcp.call import Call
+from frontmcp.chain import add_note, blame, run_step
+from frontmcp.errors import (
+    FlowControl,
+    FrontMcpError,
+    InternalMcpError,
+    InvalidOutputError,
+    NotAnException,
+    PluginError,
+    Response,
+    describe,
+    unwrap_group,
+)
+from frontmcp.plugins import PluginManager
+from frontmcp.schema import scrub
+
+logger = logging.getLogger("frontmcp.pipeline")
+
+
+class Failures:
+    """What an error means where it leaves a call (architecture §6).
+
+    :param surrounded: the code that wrapper hooks surround; an error raised below it is not their doing.
+    """
+
+    def __init__(self, plugins: PluginManager, surrounded: Sequence[CodeType]) -> None:
+        self._plugins = plugins
+        self._surrounded = tuple(surrounded)
+
+    async def left_with(self, call: Call, error: BaseException) -> BaseException:
+        """What a call is left with: a cancellation as it is, any other error seen by `on_error` and as it leaves."""
+        if is_cancellation(error):
+            if call.parent is None:
+                call.request.abort()
+            return error
+        raised = self._classify(call, error)
+        await self._observe(call, raised)
+        left = self._leaving(call, raised)
+        if left is not error and left.__cause__ is None and left is not raised:
+            left.__cause__ = raised
+        return left
+
+    def _classify(self, call: Call, error: BaseException) -> BaseException:
+        """The error as raised at this level: what a hook raised becomes a `PluginError` unless it is public."""
+        whole, error = error, unwrap_group(error)
+        if error is call.failure or isinstance(error, FlowControl | InvalidOutputError):
+            return error
+        steps = [step for steps in call.plan.steps.values() for step in steps] if call.plan else []
+        step = blame(whole, steps, self._surrounded)
+        if step is not None:
+            add_note(error, step)
+        if isinstance(error, FrontMcpError) and (step is None or error.public):
+            return error
+        if step is None:
+            step = blame(whole, self._plugins.steps("resolve_tool") + self._plugins.steps("entry_visible"))
+        plugin_error = (
+            PluginError(step.plugin, step.hook, error) if step is not None else InternalMcpError(describe(error))
+        )
+        plugin_error.__cause__ = error
+        return plugin_error
+
+    def _leaving(self, call: Call, error: BaseException) -> BaseException:
+        """The error as it leaves this level."""
+        if isinstance(error, FlowControl):
+            original = error.original_error
+            if call.parent is not None:
+                return error
+            return original if isinstance(original, FrontMcpError) else _failed(call, original)
+        passes = isinstance(error, FrontMcpError) and (
+            error is not call.failure or error.public or isinstance(error, InvalidOutputError | PluginError)
+        )
+        return error if passes else _failed(call, error)
+
+    async def _observe(self, call: Call, error: BaseException) -> None:
+        steps = (
+            call.plan.steps.get("on_error", ()) if call.plan is not None else self._plugins.unbound_steps("on_error")
+        )
+        if not steps:
+            return
+        seen = error.original_error if isinstance(error, FlowControl) else error
+        if isinstance(error, PluginError) and error.__cause__ is not None:
+            seen = error.__cause__
+        for step in steps:
+            try:
+                await run_step(step, call, seen)
+            except BaseException as failure:
+                if is_cancellation(failure):
+                    raise
+                logger.exception('plugin "%s" failed in on_error', step.plugin)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether an error must pass untouched: cancellation that somebody asked for, or the end of the program."""
+    if isinstance(error, Exception):
+        return False
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return True
+    if isinstance(error, BaseExceptionGroup):
+        return False
+    if sniffio.current_async_library() != "asyncio":
+        return isinstance(error, anyio.get_cancelled_exc_class())
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+
+
+def body_outcome(call: Call, error: BaseException) -> Any:
+    """What the body's exception means: the value of `self.respond`, or an error to raise."""
+    if is_cancellation(error):
+        raise error
+    leaf = unwrap_group(error)
+    if isinstance(leaf, Response):
+        return leaf.value
+    leaf = scrub(leaf)
+    if not isinstance(leaf, Exception):
+        leaf = NotAnException(leaf).with_traceback(leaf.__traceback__)
+    call.failure = leaf
+    if leaf is error:
+        raise error
+    try:
+        raise leaf from None
+    finally:
+        # What is handled here, and would be its context, may hold what was sent.
+        leaf.__context__ = None
+
+
+def _failed(call: Call, error: BaseException | None) -> FrontMcpError:
+    """What an error that is not public becomes, where it leaves a call."""
+    if call.entry is None:
+        return InternalMcpError("" if error is None else describe(error))
+    failed: FrontMcpError = call.entry.failed(call, error)
+    return failed
