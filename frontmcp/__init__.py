@@ -9,7 +9,7 @@
 #   pipeline          the road of a call         hookspecs        every hook there is
 #   asking            questions to the user      registry         what can be called
 #
-#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
+#   below them: entries, invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
 #   errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
