@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from frontmcp.errors import ConfigurationError, InvalidInputError, InvalidOutputError
-from frontmcp.schema.issues import data_path, issues
+from frontmcp.schema.issues import broken_validator, data_path, issues
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, check_schema, property_names
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
 from frontmcp.schema.values import PLAIN, flaw, is_sound, jsonable
@@ -76,6 +76,8 @@ def _input_from_type(type_: Any) -> Input:
             typed = validate_python(arguments)
         except ValidationError as error:
             problems = issues(error, arguments, declared)
+        except Exception as error:
+            problems = [broken_validator(error)]
         else:
             if PLAIN.issuperset(map(type, arguments.values())) or not (problems := _flaws(arguments, declared)):
                 return typed

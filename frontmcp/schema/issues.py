@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Container, Mapping, Sequence
 from itertools import islice
@@ -11,6 +12,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from frontmcp.schema.raw import MAX_ISSUES, Json, property_names
+
+logger = logging.getLogger("frontmcp.schema")
 
 E = TypeVar("E", bound=BaseException)
 
@@ -45,6 +48,16 @@ def issues(error: ValidationError, data: Any, declared: Container[str]) -> list[
     """
     found = islice(error.errors(include_url=False, include_input=False), MAX_ISSUES)
     return [{"path": data_path(each, data, declared), **_told(each)} for each in found]
+
+
+def broken_validator(error: Exception) -> Json:
+    """The issue for a validator of the schema's author that raised what is no validation error.
+
+    The log has the kind of error and where it was raised; its text may hold what was sent.
+    """
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    logger.error("a validator raised %s at %s:%d", type(error).__name__, frame.f_code.co_filename, line)
+    return {"path": [], "message": UNTOLD, "type": "validator_error"}
 
 
 def data_path(issue: Any, data: Any, declared: Container[str]) -> list[str | int]:
