@@ -1,4 +1,4 @@
-"""`authorities`: who may call what (docs/authorities.md).
+"""`authorities`: who calls, and who may call what (docs/auth.md, docs/authorities.md).
 
 ``authorities=`` of an entry names profiles or is a policy; the server option of the same name defines profiles, and
 where roles and permissions stand among a caller's claims. Every call is judged anew, by the caller it carries.
@@ -6,13 +6,12 @@ where roles and permissions stand among a caller's claims. Every call is judged 
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from frontmcp import Call, ConfigurationError, Option, Plugin, hookimpl
+from frontmcp import Call, Caller, ConfigurationError, Option, Plugin, hookimpl
 from plugins_builtin.authorities.errors import AuthorityDeniedError as AuthorityDeniedError
 from plugins_builtin.authorities.errors import Denial as Denial
 
@@ -22,21 +21,24 @@ def _load(module: str) -> Any:
     return import_module(f"{__name__}.{module}")
 
 
-def _read(module: str, adapter: str, value: Any) -> Any:
-    return getattr(_load(module), adapter).validate_python(value)
+def _read(module: str, adapter: str) -> Any:
+    """The type of an option, which is validated by what its module has under a name."""
+    return Annotated[Any, PlainValidator(lambda value: getattr(_load(module), adapter).validate_python(value))]
 
 
 class Authorities(Plugin):
-    """Answers `check_authorities`, for lists and calls, of clients and of tools alike."""
+    """Answers `check_authorities`, for lists and calls, of clients and of tools alike; and `authenticate`."""
 
     name = "authorities"
     options = (
-        Option("authorities", Annotated[Any, PlainValidator(partial(_read, "engine", "REQUIREMENT"))]),
-        Option("authorities", Annotated[Any, PlainValidator(partial(_read, "engine", "OPTIONS"))], server=True),
+        Option("authorities", _read("engine", "REQUIREMENT")),
+        Option("authorities", _read("engine", "OPTIONS"), server=True),
+        Option("auth", _read("auth", "OPTIONS"), server=True),
     )
 
     def __init__(self) -> None:
         self._engine: Any = None
+        self._authenticator: Any = None
 
     @hookimpl
     def settled(self, server: Any) -> None:
@@ -46,6 +48,21 @@ class Authorities(Plugin):
             self._engine = _load("engine").Engine(options, guarded)
             if self._engine.problems:
                 raise ConfigurationError(self._engine.problems)
+        auth = server.options.get("auth")
+        if auth is not None and self._authenticator is None:
+            mapping = {} if options is None else options.claims_mapping
+            self._authenticator = _load("auth").Authenticator(auth, mapping)
+
+    @hookimpl
+    async def authenticate(self, request: Any) -> Caller | None:
+        if self._authenticator is None:
+            return None
+        caller: Caller | None = await self._authenticator.caller(request)
+        return caller
+
+    @hookimpl
+    def provide_routes(self, server: Any) -> Any:
+        return None if self._authenticator is None else self._authenticator.routes(server.name)
 
     @hookimpl(option="authorities")
     async def check_authorities(self, call: Call) -> None:

@@ -23,18 +23,19 @@ class Identity:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """The caller's ``roles``, ``permissions`` or ``scopes``."""
-        path = self._mapping.get(kind)
-        if path is None:
+        path = self._mapping.get(kind, kind)
+        found = lookup(self._given.claims, path) if kind in self._mapping else None
+        if found is None and path == kind:
             held: tuple[str, ...] = getattr(self._given, kind)
             return held
-        return names_from(claim(self._given, path))
+        return names_from(found)
 
     @cached_property
     def caller(self) -> Caller:
         """The caller with what the claims give."""
         if not self._mapping:
             return self._given
-        found = {key: claim(self._given, path) for key, path in self._mapping.items()}
+        found = self._found
         changes: dict[str, Any] = {
             key: self.names(key) for key in ("roles", "permissions", "scopes") if key in self._mapping
         }
@@ -47,7 +48,12 @@ class Identity:
     @property
     def more(self) -> dict[str, Any]:
         """Further keys of the mapping, for ``user.<key>``."""
-        return {key: claim(self._given, path) for key, path in self._mapping.items() if key not in OWN_KEYS}
+        return {key: value for key, value in self._found.items() if key not in OWN_KEYS}
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        claims = claims_of(self._given)
+        return {key: lookup(claims, path) for key, path in self._mapping.items()}
 
 
 def names_from(value: Any) -> tuple[str, ...]:
@@ -57,21 +63,11 @@ def names_from(value: Any) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
 
 
-def claim(caller: Caller, path: str) -> Any:
-    """The value at a dotted path of the claims; None where there is none."""
-    found = lookup(caller.claims, path)
-    return lookup(_own(caller), path) if found is None else found
-
-
 def claims_of(caller: Caller) -> dict[str, Any]:
     """The claims, and under them what is known of the caller without any."""
-    return {**_own(caller), **caller.claims}
-
-
-def _own(caller: Caller) -> dict[str, Any]:
     own: dict[str, Any] = {"sub": caller.sub, "name": caller.name, "email": caller.email}
     own.update({key: list(getattr(caller, key)) for key in ("roles", "permissions", "scopes")})
-    return {key: value for key, value in own.items() if value}
+    return {**{key: value for key, value in own.items() if value}, **caller.claims}
 
 
 async def resolved(caller: Caller, resolver: Callable[[Caller], Any]) -> Identity:

@@ -1,0 +1,40 @@
+"""What an `authenticate` hook is given, and how it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from frontmcp.errors import PublicMcpError
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationRequest:
+    """What an `authenticate` hook is given.
+
+    :ivar token: the bearer token, if the request has one.
+    """
+
+    transport: str
+    headers: Mapping[str, str]
+    client_ip: str | None
+
+    @property
+    def token(self) -> str | None:
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" and token else None
+
+
+class AuthenticationError(PublicMcpError):
+    """Nobody is let in like this: over HTTP a real 401 or 403, before the request's body is read.
+
+    :param status: the HTTP status.
+    :param challenge: the ``WWW-Authenticate`` header, which says how to get in.
+    """
+
+    code = "UNAUTHENTICATED"
+
+    def __init__(self, message: str, code: str | None = None, *, status: int = 401, challenge: str = "Bearer") -> None:
+        super().__init__(message, code)
+        self.status = status
+        self.challenge = challenge

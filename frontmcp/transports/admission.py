@@ -1,0 +1,45 @@
+"""Who sends an HTTP request, asked before anything of it is read, so that a refusal is a real 401 or 403."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mcp_types import INVALID_REQUEST
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from frontmcp.authentication import AuthenticationError
+from frontmcp.errors import FrontMcpError, sendable
+
+
+class Identifying(Protocol):
+    """What admission needs of the wire."""
+
+    async def identify(self, http: Request) -> None: ...
+
+
+class Admission:
+    """Stands before the MCP endpoint. The wire keeps who it is for the message that the request carries."""
+
+    def __init__(self, app: ASGIApp, wire: Identifying) -> None:
+        self._app = app
+        self._wire = wire
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._wire.identify(Request(scope))
+        except AuthenticationError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        except FrontMcpError:
+            # A message is answered in its own way: the wire asks again, and tells what failed. Nothing else gets in.
+            if scope["method"] != "POST":
+                await Response(status_code=403)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _refusal(error: AuthenticationError) -> Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": sendable(error.text)}}
+    return JSONResponse(body, error.status, {"www-authenticate": error.challenge} if error.challenge else None)

@@ -1,0 +1,520 @@
+"""Who calls: bearer tokens over HTTP in both eras, configuration elsewhere; what is refused, and how."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.provider import AccessToken
+
+from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
+from frontmcp.interfaces import AuthenticationError
+from frontmcp.transports.admission import Admission
+from frontmcp.transports.http import serving
+from plugins_builtin.authorities import keys as keys_module
+from plugins_builtin.authorities.keys import KeysUnavailableError, RemoteKeys
+
+METADATA = "https://mcp.acme.example/.well-known/oauth-protected-resource/mcp"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+OPEN = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+JSON = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"  # uvicorn is an asyncio server
+
+
+@Tool
+async def whoami(ctx: ToolContext) -> dict[str, Any]:
+    auth = ctx.auth
+    return {
+        "sub": auth.sub,
+        "roles": list(auth.roles),
+        "permissions": list(auth.permissions),
+        "scopes": list(auth.scopes),
+        "name": auth.name,
+        "email": auth.email,
+        "anonymous": auth.is_anonymous,
+    }
+
+
+@Tool(authorities={"roles": {"any": ["admin"]}})
+async def purge(ctx: ToolContext) -> str:
+    return f"purged by {ctx.auth.sub}"
+
+
+@Tool
+async def cleanup(ctx: ToolContext) -> str:
+    return (await ctx.call_tool("purge")).content[0].text  # type: ignore[union-attr]
+
+
+def make(auth: Any, **options: Any) -> FrontMcp:
+    return FrontMcp("desk", tools=[whoami, purge, cleanup], auth=auth, autoload_plugins=False, **options)
+
+
+@asynccontextmanager
+async def raw(server: FrontMcp, **options: Any) -> AsyncIterator[Any]:
+    """A function that posts ``message`` with a token to the server."""
+    async with serving(server, server.http_options(port=0, **options)) as url, httpx2.AsyncClient() as http:
+
+        async def post(token: str | None, message: Any = OPEN, method: str = "POST", **headers: str) -> httpx2.Response:
+            bearer = {} if token is None else {"authorization": f"Bearer {token}".strip()}
+            return await http.request(method, url, json=message, headers={**JSON, **bearer, **headers})
+
+        post.url, post.http = url, http  # type: ignore[attr-defined]
+        yield post
+
+
+@asynccontextmanager
+async def client(url: str, token: str | None, mode: Any = "auto") -> AsyncIterator[Client]:
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as opened,
+    ):
+        yield opened
+
+
+# Tokens that are good
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "ES256", "EdDSA"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_token_says_who_calls(signers: Any, trust: Any, key_server: Any, algorithm: str, mode: str) -> None:
+    token = signers[algorithm].token(
+        roles=["admin"], permissions="read close", scope="a b", name="Nour", email="n@acme.example"
+    )
+    async with key_server(signers[algorithm]) as keys, raw(make({**trust, "jwks_url": keys.url})) as post:
+        async with client(post.url, token, mode) as opened:
+            assert (await opened.call_tool("whoami")).structured_content == {
+                "sub": "nour",
+                "roles": ["admin"],
+                "permissions": ["read", "close"],
+                "scopes": ["a", "b"],
+                "name": "Nour",
+                "email": "n@acme.example",
+                "anonymous": False,
+            }
+            assert (await opened.call_tool("cleanup")).content[0].text == "purged by nour"  # type: ignore[union-attr]
+        assert keys.fetches == 1
+
+
+@pytest.mark.parametrize("way", ["jwks", "public_key", "kid-less"])
+async def test_keys_may_be_given(signers: Any, trust: Any, make_signer: Any, way: str) -> None:
+    signer = make_signer("ES256", None) if way == "kid-less" else signers["ES256"]
+    given = {"public_key": signer.pem} if way == "public_key" else {"jwks": {"keys": [signer.jwk()]}}
+    async with raw(make({**trust, **given})) as post:
+        assert (await post(signer.token())).status_code == 200
+        assert (await post(make_signer("ES256").token())).status_code == 401
+
+
+@pytest.mark.parametrize("audience", ["https://other.example", ["x", "https://mcp.acme.example/mcp"], None])
+async def test_the_audience_may_be_one_of_several(signers: Any, trust: Any, audience: Any) -> None:
+    wanted = {"audience": ["https://other.example", "https://mcp.acme.example/mcp"]} if audience else {}
+    signer = signers["ES256"]
+    async with raw(make({**trust, **wanted, "public_key": signer.pem})) as post:
+        token = signer.token(aud=audience) if audience else signer.token()
+        assert (await post(token)).status_code == 200
+
+
+async def test_clocks_may_differ_a_little(signers: Any, trust: Any) -> None:
+    signer, now = signers["ES256"], int(time.time())
+    async with raw(make({**trust, "public_key": signer.pem})) as post:
+        assert (await post(signer.token(exp=now - 20))).status_code == 200
+        assert (await post(signer.token(nbf=now + 20, iat=now + 20))).status_code == 200
+
+
+async def test_the_claims_mapping_holds_for_tokens(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    mapping = {"roles": "realm.roles", "permissions": "https://acme.example/can", "user_id": "uid"}
+    token = signer.token(
+        uid="u-7", realm={"roles": ["admin"]}, roles=["ignored"], **{"https://acme.example/can": ["close"]}
+    )
+    server = make({**trust, "public_key": signer.pem}, authorities={"claims_mapping": mapping})
+    async with raw(server) as post, client(post.url, token) as opened:
+        seen = (await opened.call_tool("whoami")).structured_content
+        assert (seen["sub"], seen["roles"], seen["permissions"]) == ("u-7", ["admin"], ["close"])
+        assert not (await opened.call_tool("purge")).is_error
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_each_token_has_its_own_rights(signers: Any, trust: Any, mode: str) -> None:
+    signer = signers["ES256"]
+    async with raw(make({**trust, "public_key": signer.pem, "required": False})) as post:
+        for token, allowed in ((signer.token(roles=["admin"]), True), (signer.token(), False), (None, False)) * 2:
+            async with client(post.url, token, mode) as opened:
+                listed = {tool.name for tool in (await opened.list_tools()).tools}
+                assert ("purge" in listed) == allowed
+                for name in ("purge", "cleanup"):
+                    result = await opened.call_tool(name)
+                    assert result.is_error != allowed
+                    if not allowed:
+                        assert result.meta["code"] == "AUTHORITY_DENIED"
+
+
+async def test_without_a_token_one_is_anonymous_where_none_is_required(signers: Any, trust: Any) -> None:
+    auth = {**trust, "public_key": signers["ES256"].pem, "required": False}
+    async with raw(make(auth)) as post, client(post.url, None) as opened:
+        seen = (await opened.call_tool("whoami")).structured_content
+        assert seen["anonymous"]
+        assert seen["roles"] == []
+
+
+# Tokens that are not
+
+
+def unsigned(**claims: Any) -> str:
+    return jwt.encode({"iss": "https://issuer.acme.example", **claims}, None, "none")
+
+
+def forged_with_public_key(signer: Any) -> str:
+    """An HMAC made with the public key as the secret."""
+    parts = signer.token().split(".")
+    header = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": "k1"}).encode()).rstrip(b"=").decode()
+    signed = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
+        f"{header}.{parts[1]}".encode(), signer.pem.encode()
+    )
+    return f"{header}.{parts[1]}.{base64.urlsafe_b64encode(signed).rstrip(b'=').decode()}"
+
+
+BAD: dict[str, Any] = {
+    "empty": lambda signer, other: "",
+    "no token": lambda signer, other: "nonsense",
+    "three parts": lambda signer, other: "a.b.c",
+    "too long": lambda signer, other: "a" * 20_000,
+    "header is a list": lambda signer, other: base64.urlsafe_b64encode(b"[]").decode() + ".e30.x",
+    "strange kid": lambda signer, other: signer.token(header={"kid": "k\u00e9y"})[:-3],
+    "unknown kid": lambda signer, other: signer.token(header={"kid": "k9"}),
+    "another key": lambda signer, other: other.token(),
+    "no signature": lambda signer, other: signer.token().rpartition(".")[0] + ".",
+    "alg none": lambda signer, other: unsigned(sub="nour", aud="https://mcp.acme.example/mcp", exp=9_999_999_999),
+    "key confusion": lambda signer, other: forged_with_public_key(signer),
+    "expired": lambda signer, other: signer.token(exp=int(time.time()) - 60),
+    "not yet": lambda signer, other: signer.token(nbf=int(time.time()) + 60),
+    "another audience": lambda signer, other: signer.token(aud="https://other.example"),
+    "another issuer": lambda signer, other: signer.token(iss="https://evil.example"),
+    "never expires": lambda signer, other: signer.token("exp"),
+    "for nobody": lambda signer, other: signer.token("aud"),
+    "from nobody": lambda signer, other: signer.token("iss"),
+    "of nobody": lambda signer, other: signer.token("sub"),
+    "of the empty name": lambda signer, other: signer.token(sub=""),
+    "of a number": lambda signer, other: signer.token(sub=7),
+}
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("case", BAD)
+async def test_a_bad_token_is_refused_and_leaves_no_trace(
+    signers: Any, make_signer: Any, trust: Any, case: str, required: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    signer = signers["ES256"]
+    token = BAD[case](signer, make_signer("ES256"))
+    auth = {**trust, "jwks": {"keys": [signer.jwk(alg="ES256")]}, "required": required}
+    with caplog.at_level(logging.DEBUG, "frontmcp"):
+        async with raw(make(auth)) as post:
+            answers = [await post(token, message) for message in (OPEN, PING)]
+            answers += [await post(token, None, method) for method in ("GET", "DELETE")]
+    for answer in answers:
+        assert answer.status_code == 401
+        challenge = answer.headers["www-authenticate"]
+        assert challenge.startswith('Bearer error="invalid_token", error_description="The access token ')
+        assert challenge.endswith(f'resource_metadata="{METADATA}"')
+        assert ("expired" in challenge) == (case == "expired")
+        if len(token) > 5:
+            assert token not in answer.text + challenge
+    assert len(token) < 6 or token not in caplog.text
+
+
+async def test_who_has_no_token_is_told_where_to_get_one(signers: Any, trust: Any) -> None:
+    auth = {**trust, "public_key": signers["ES256"].pem, "scopes": ["tickets", "mail"]}
+    async with raw(make(auth)) as post:
+        for answer in (
+            await post(None),
+            await post(None, PING),
+            await post(None, None, "GET"),
+            await post(None, authorization="Basic bm91cjpzZWNyZXQ="),
+        ):
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == (
+                f'Bearer scope="tickets mail", resource_metadata="{METADATA}"'
+            )
+            assert answer.json()["error"]["message"] == "Authentication required"
+        told = await post.http.get(post.url.removesuffix("/mcp") + "/.well-known/oauth-protected-resource/mcp")
+        assert told.status_code == 200
+        assert told.json() == {
+            "resource": "https://mcp.acme.example/mcp",
+            "authorization_servers": ["https://issuer.acme.example/"],
+            "scopes_supported": ["tickets", "mail"],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "desk",
+        }
+        assert (await post.http.get(post.url.removesuffix("/mcp") + "/healthz")).status_code == 200
+
+
+async def test_a_token_without_the_scopes_is_not_enough(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    auth = {**trust, "public_key": signer.pem, "scopes": ["tickets", "mail"]}
+    async with raw(make(auth)) as post:
+        answer = await post(signer.token(scope="tickets"))
+        assert answer.status_code == 403
+        assert answer.headers["www-authenticate"] == (
+            f'Bearer error="insufficient_scope", scope="tickets mail", resource_metadata="{METADATA}"'
+        )
+        assert (await post(signer.token(scope="mail tickets more"))).status_code == 200
+        assert (await post(signer.token(scp=["mail", "tickets"]))).status_code == 200
+
+
+async def test_a_refused_body_is_never_read() -> None:
+    class Refusing:
+        async def identify(self, http: Any) -> None:
+            raise AuthenticationError("no", challenge="Bearer")
+
+    async def never(*_: Any) -> Any:
+        raise AssertionError("read")
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await Admission(never, Refusing())({"type": "http", "method": "POST", "headers": []}, never, send)
+    assert sent[0]["status"] == 401
+
+
+async def test_without_a_resource_nobody_is_sent_anywhere(signers: Any, caplog: pytest.LogCaptureFixture) -> None:
+    auth = {"issuer": "acme", "audience": "desk", "public_key": signers["ES256"].pem}
+    async with raw(make(auth)) as post:
+        answer = await post(None)
+        assert answer.headers["www-authenticate"] == "Bearer"
+    assert "set resource to the public URL" in caplog.text
+
+
+async def test_a_session_belongs_to_its_token(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    async with raw(make({**trust, "public_key": signer.pem})) as post:
+        opened = await post(signer.token())
+        session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+        for token, status in ((signer.token(sub="mallory"), 404), (None, 401), (signer.token(jti="fresh"), 200)):
+            assert (await post(token, PING, **session)).status_code == status
+
+
+# Keys that change
+
+
+async def test_a_new_key_is_found_by_its_id(
+    make_signer: Any, trust: Any, key_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = make_signer("ES256", "old"), make_signer("ES256", "new")
+    async with key_server(old) as keys, raw(make({**trust, "jwks_url": keys.url})) as post:
+        assert (await post(old.token())).status_code == 200
+        keys.signers = [new]
+        assert (await post(new.token())).status_code == 401, "fetched a moment ago"
+        assert keys.fetches == 1
+        monkeypatch.setattr(keys_module, "MIN_REFRESH", 0.0)
+        assert (await post(new.token())).status_code == 200
+        assert (await post(old.token())).status_code == 401, "withdrawn"
+
+
+async def test_keys_are_fetched_once_for_all_who_wait(make_signer: Any, key_server: Any) -> None:
+    async with key_server(make_signer()) as server:
+        server.delay = 0.2
+        keys = RemoteKeys(server.url)
+        found: list[Any] = []
+
+        async def find() -> None:
+            found.extend(await keys.find("k1", "ES256"))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(find)
+        assert len(found) == 10
+        for invented in range(20):
+            assert await keys.find(f"invented-{invented}", "ES256") == []
+        assert server.fetches == 1
+
+
+@pytest.mark.parametrize("answer", [(500, None), (200, b"no json"), (200, b"[]"), (200, b"[" * 600_000), (302, b"")])
+async def test_keys_that_can_not_be_fetched_let_nobody_in(
+    signers: Any, trust: Any, key_server: Any, answer: tuple[int, bytes | None]
+) -> None:
+    signer = signers["ES256"]
+    async with key_server(signer) as keys, raw(make({**trust, "jwks_url": keys.url})) as post:
+        keys.status, keys.body = answer
+        for _ in range(3):
+            refused = await post(signer.token())
+            assert refused.status_code == 503
+            assert "www-authenticate" not in refused.headers
+        assert keys.fetches == 1
+
+
+async def test_known_keys_hold_while_their_server_is_away_for_a_day(
+    make_signer: Any, key_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(keys_module, "monotonic", lambda: clock[0])
+    async with key_server(make_signer()) as server:
+        keys = RemoteKeys(server.url)
+        assert await keys.find("k1", "ES256")
+        server.status = 500
+        clock[0] += 3700
+        assert await keys.find("k1", "ES256")
+        assert server.fetches == 2
+        clock[0] += 86400
+        with pytest.raises(KeysUnavailableError):
+            await keys.find("k1", "ES256")
+
+
+async def test_keys_that_are_not_for_signatures_are_passed_over(signers: Any, trust: Any, make_signer: Any) -> None:
+    good, other = signers["ES256"], make_signer("ES256", "other")
+    odd = [{"kty": "oct", "k": "c2VjcmV0", "kid": "k1"}, {"kty": "??"}, "x", other.jwk(use="enc"), good.jwk()]
+    async with raw(make({**trust, "jwks": {"keys": odd}})) as post:
+        assert (await post(good.token())).status_code == 200
+        assert (await post(other.token())).status_code == 401
+
+
+# Other ways to be somebody
+
+
+class Verifier:
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    async def verify_token(self, token: str) -> Any:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found if token == "good" else None
+
+
+def access(**more: Any) -> AccessToken:
+    return AccessToken(**{"token": "good", "client_id": "app", "scopes": ["a"], **more})
+
+
+@pytest.mark.parametrize(
+    ("found", "sub"),
+    [
+        (access(), "app"),
+        (access(subject="nour", claims={"roles": ["admin"]}), "nour"),
+        (access(resource="https://mcp.acme.example/mcp", expires_at=9_999_999_999), "app"),
+        (Caller("nour", ("admin",)), "nour"),
+        (access(expires_at=int(time.time()) - 60), None),
+        (access(resource="https://other.example"), None),
+    ],
+)
+@pytest.mark.parametrize("bare", [True, False])
+async def test_a_verifier_of_ones_own(found: Any, sub: str | None, bare: bool) -> None:
+    verifier = Verifier(found)
+    auth: Any = verifier if bare and sub else {"verifier": verifier, "resource": "https://mcp.acme.example/mcp"}
+    async with raw(make(auth)) as post:
+        assert (await post("bad")).status_code == 401
+        if sub is None:
+            assert (await post("good")).status_code == 401
+            return
+        async with client(post.url, "good") as opened:
+            assert (await opened.call_tool("whoami")).structured_content["sub"] == sub
+            assert (await opened.call_tool("purge")).is_error == (sub == "app")
+
+
+async def test_a_verifier_that_fails_lets_nobody_in() -> None:
+    async with raw(make(Verifier(OSError("introspection is away")))) as post:
+        answer = await post("good", {**PING, "method": "tools/call", "params": {"name": "whoami"}})
+        assert "nour" not in answer.text
+        assert "introspection" not in answer.text
+        assert (await post("good", None, "GET")).status_code == 403
+
+
+class ApiKeys(Plugin):
+    name = "acme.keys"
+
+    @hookimpl
+    def authenticate(self, request: Any) -> Caller | None:
+        return Caller("robot", ("admin",)) if request.headers.get("x-api-key") == "secret" else None
+
+
+async def test_an_operators_plugin_is_asked_first(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    async with raw(make({**trust, "public_key": signer.pem}, plugins=[ApiKeys])) as post:
+        assert (await post(None, **{"x-api-key": "secret"})).status_code == 200
+        assert (await post(None, **{"x-api-key": "wrong"})).status_code == 401
+        assert (await post(signer.token())).status_code == 200
+
+
+LOCAL = {"local": {"sub": "ops", "roles": ["admin"], "name": "Ops", "claims": {"plan": "pro"}}}
+
+
+@pytest.mark.mcp(transport="memory")
+async def test_in_memory_the_configuration_says_who_calls(mcp: Any) -> None:
+    assert (await mcp.tools.call("whoami")).json()["sub"] == "ops"
+    assert (await mcp.tools.call("cleanup")).text() == "purged by ops"
+
+
+@pytest.mark.mcp(transport="stdio", era="2025-11-25")
+async def test_over_stdio_too(mcp: Any) -> None:
+    assert (await mcp.tools.call("cleanup")).text() == "purged by ops"
+
+
+@pytest.fixture
+def server() -> FrontMcp:
+    return make(LOCAL)
+
+
+async def test_the_local_caller_is_nobody_over_http() -> None:
+    async with raw(make({**LOCAL, "required": False})) as post:
+        async with client(post.url, None) as opened:
+            assert (await opened.call_tool("whoami")).structured_content["anonymous"]
+        assert (await post("anything")).status_code == 401
+    async with raw(make(LOCAL)) as post:
+        assert (await post(None)).status_code == 401
+
+
+# The start
+
+
+@pytest.mark.parametrize(
+    ("auth", "named"),
+    [
+        ({}, "nothing verifies tokens: give jwks_url, jwks, public_key or verifier"),
+        ({"issuer": "a", "audience": "b"}, "nothing verifies tokens"),
+        ({"jwks_url": "https://a.example"}, "give issuer, and audience or resource"),
+        ({"jwks_url": "https://a.example", "issuer": "a"}, "give issuer, and audience or resource"),
+        ({"jwks_url": "http://a.example", "issuer": "a", "audience": "b"}, "jwks_url: it must be an https URL"),
+        ({"jwks_url": "https://a", "jwks": {"keys": []}}, "give one of jwks_url, jwks, public_key and verifier"),
+        ({"jwks": {"keys": []}, "issuer": "a", "audience": "b"}, "jwks has no key that verifies signatures"),
+        ({"jwks": []}, "jwks: it is no JWKS: an object with a list of keys"),
+        ({"public_key": "-----BEGIN"}, "public_key.0: public_key is no PEM public key"),
+        ({"jwks_url": "https://a", "algorithms": ["HS256"]}, "algorithms.0: Input should be 'RS256', "),
+        ({"jwks_url": "https://a", "algorithms": ["none"]}, "algorithms.0: Input should be 'RS256', "),
+        ({"jwks_url": "https://a", "algorithms": []}, "algorithms: "),
+        ({"verifier": 7}, "verifier: it needs a method: async def verify_token(self, token)"),
+        ({"jwks_uri": "https://a"}, "jwks_uri: Extra inputs are not permitted"),
+        ({"local": {"roles": ["admin"]}}, "local.sub: Field required"),
+        ({"leeway": 3600}, "leeway: Input should be less than or equal to 300"),
+    ],
+    ids=str,
+)
+def test_a_wrong_configuration_stops_the_start(auth: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make(auth).check()
+    assert "option auth: " in str(refused.value)
+    assert named in str(refused.value)
+
+
+def test_without_the_plugin_auth_stops_the_start() -> None:
+    with pytest.raises(ConfigurationError, match='no plugin claims the option "auth"'):
+        FrontMcp("desk", auth=LOCAL, plugins=["no:authorities"]).check()
