@@ -254,7 +254,7 @@ async def authenticate(request: Any) -> Caller | None:
 
     :param request: has ``transport``, ``headers``, ``client_ip`` and ``token``.
     :returns: the caller; None lets the next plugin decide, and at last makes the caller anonymous.
-    :raises PublicMcpError: the request is refused.
+    :raises PublicMcpError: the request is refused; with `AuthenticationError`, by a 401 or 403 over HTTP.
     """
 
 

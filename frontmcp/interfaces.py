@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from frontmcp.authentication import AuthenticationError as AuthenticationError
+from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
 from frontmcp.call import Answer as Answer
 from frontmcp.call import Message as Message
 from frontmcp.call import Peer as Peer

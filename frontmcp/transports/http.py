@@ -24,8 +24,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from frontmcp.errors import ConfigurationError
+from frontmcp.transports.admission import Admission
 from frontmcp.transports.posts import PostGuard
-from frontmcp.transports.wire import InFlight
+from frontmcp.transports.wire import InFlight, Wire
 
 logger = logging.getLogger("frontmcp.http")
 
@@ -102,16 +103,16 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
     if not options.stateless and wire.in_flight not in wire.server.middleware:
         wire.server.middleware.append(wire.in_flight)
     return _App(
-        routes=[_guarded(route, options, wire.in_flight) for route in inner.routes],
+        routes=[_guarded(route, options, wire) for route in inner.routes],
         middleware=_middleware(options),
         lifespan=lambda _: manager.run(),
     )
 
 
-def _guarded(route: BaseRoute, options: HttpOptions, in_flight: InFlight) -> BaseRoute:
+def _guarded(route: BaseRoute, options: HttpOptions, wire: Wire) -> BaseRoute:
     if isinstance(route, Route) and route.path == options.path:
         limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
-        return Route(route.path, PostGuard(route.app, in_flight, **limits))
+        return Route(route.path, Admission(PostGuard(route.app, wire.in_flight, **limits), wire))
     return route
 
 
@@ -134,7 +135,7 @@ def _middleware(options: HttpOptions) -> list[Middleware]:
             allow_origins=list(options.cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["mcp-session-id"],
+            expose_headers=["mcp-session-id", "www-authenticate"],
         )
     ]
 

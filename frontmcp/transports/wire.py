@@ -20,6 +20,8 @@ import anyio
 import mcp_types as types
 import pydantic_core
 from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.request_state import (
     AESGCMRequestStateCodec,
@@ -28,8 +30,10 @@ from mcp.server.request_state import (
 )
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
+from frontmcp.authentication import AuthenticationRequest
 from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
 from frontmcp.chain import blame
 from frontmcp.errors import (
@@ -60,6 +64,9 @@ logger = logging.getLogger("frontmcp.wire")
 Ctx = ServerRequestContext[Any, Any]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
+CALLER: Final = "frontmcp.caller"
+"""Where an HTTP request's scope has who was found to send it."""
+
 TIDY_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
 RESOURCE_NOT_FOUND: Final = -32002
@@ -114,23 +121,6 @@ class _Server(Server[Any]):
         if not any(isinstance(entry, CompletableEntry) and entry.can_complete for entry in entries):
             capabilities.completions = None
         return capabilities
-
-
-@dataclass(frozen=True, slots=True)
-class AuthenticationRequest:
-    """What an `authenticate` hook is given.
-
-    :ivar token: the bearer token, if the request has one.
-    """
-
-    transport: str
-    headers: Mapping[str, str]
-    client_ip: str | None
-
-    @property
-    def token(self) -> str | None:
-        scheme, _, token = self.headers.get("authorization", "").partition(" ")
-        return token.strip() if scheme.lower() == "bearer" and token else None
 
 
 class _Flight:
@@ -312,7 +302,10 @@ class Wire:
         transport = "http" if http is not None else self.server.transport
         if not modern:
             self.changes.track(connection)
-        caller = await self._caller(AuthenticationRequest(transport, headers, client_ip))
+        if http is not None and CALLER in http.scope:
+            caller = http.scope[CALLER]
+        else:
+            caller = await self._caller(AuthenticationRequest(transport, headers, client_ip))
         caller = caller or _anonymous(connection, headers, modern=modern)
         if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
             raise PublicMcpError("This session belongs to another user", "SESSION_OWNED")
@@ -329,6 +322,21 @@ class Wire:
             meta = cast("Mapping[str, Any]", ctx.meta)
             request.trace_context = {key: meta[key] for key in TRACE_KEYS if key in meta}
         return request
+
+    async def identify(self, http: Request) -> None:
+        """Ask who sends an HTTP request, and note the answer on it for the message it carries.
+
+        :raises FrontMcpError: it is refused.
+        """
+        request = AuthenticationRequest("http", http.headers, self._client_ip(http, http.headers))
+        caller = http.scope[CALLER] = await self._caller(request)
+        if caller is not None and not caller.is_anonymous:
+            # By this the SDK lets nobody else use, listen to or end the session.
+            http.scope["user"] = AuthenticatedUser(
+                AccessToken(
+                    token="", client_id=caller.sub, subject=caller.sub, scopes=[], claims={"iss": caller.issuer}
+                )
+            )
 
     async def _caller(self, request: AuthenticationRequest) -> Caller | None:
         if self._authenticate is None:

@@ -238,9 +238,12 @@ async def test_a_session_belongs_to_the_user_who_opened_it() -> None:
         session = await Session(http, url, {"authorization": "Bearer nour"}).open()
         assert (await session.call(1, "whoami"))["result"]["structuredContent"]["sub"] == "nour"
         session.headers["authorization"] = "Bearer mallory"
-        stolen = (await session.call(2, "whoami"))["result"]
-        assert stolen["isError"]
-        assert stolen["_meta"]["code"] == "SESSION_OWNED"
+        for method in ("POST", "GET", "DELETE"):
+            body = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"} if method == "POST" else None
+            stolen = await http.request(method, url, headers=session.headers, json=body)
+            assert stolen.status_code == 404
+        session.headers["authorization"] = "Bearer nour"
+        assert (await session.call(3, "whoami"))["result"]["structuredContent"]["sub"] == "nour"
 
 
 @pytest.mark.parametrize(
