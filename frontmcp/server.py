@@ -13,20 +13,21 @@ import anyio
 import anyio.lowlevel
 
 from frontmcp.asking import MemoryStateStore
+from frontmcp.assembly import Assembly
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration
-from frontmcp.definitions.app import App, Registering, any_definition, as_definition, slug
+from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import StateStore
-from frontmcp.loading import PluginLike, PluginSettings, plugin_name
+from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
-from frontmcp.registry import ListName, Registry, ToolEntry
+from frontmcp.registry import ListName, ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
@@ -139,10 +140,7 @@ class FrontMcp:
         for app in self._apps:
             self._definitions.extend((app.id, definition) for definition in app.definitions)
             app.subscribe(self._define)
-        self._plugins: PluginManager | None = None
-        self._registry: Registry | None = None
-        self._pipeline: Pipeline | None = None
-        self._problems: list[str] | None = None
+        self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._listeners: list[Changed] = []
         self._users = 0
@@ -202,7 +200,7 @@ class FrontMcp:
         if self._users:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
         self._configuration.add_plugin(plugin, first=plugin_name(plugin) if first else None)
-        self._problems = self._wire = None
+        self._assembly = self._wire = None
 
     def configure(self, *, file: Path | None = None, command_line: Mapping[str, Any] | None = None) -> None:
         """Give settings that override those of code: from a file, then the environment, then the command line.
@@ -212,7 +210,7 @@ class FrontMcp:
         :raises ConfigurationError: the file can't be read, with the place.
         """
         self._configuration.configure(file, command_line)
-        self._problems = self._wire = None
+        self._assembly = self._wire = None
 
     @property
     def tool(self) -> Registering:
@@ -260,12 +258,8 @@ class FrontMcp:
     def _define(self, app: App, definition: Definition) -> None:
         """A definition that was added to an app after the server was made."""
         self._definitions.append((app.id, definition))
-        if self._problems is not None:
-            problems: list[str] = []
-            self._add_entry(definition, app.id, problems)
-            self._resettle(problems)
-            if problems:
-                raise ConfigurationError(problems)
+        if self._assembly is not None:
+            self._assembly.add(definition, app.id)
 
     async def add_tool(self, tool: Any, *, app: str | None = None) -> ToolEntry:
         """Add a tool while the server runs; clients are told that the list changed.
@@ -297,16 +291,7 @@ class FrontMcp:
         return await self._add(as_definition(prompt, "prompts"), app)
 
     async def _add(self, definition: Definition, app: str | None) -> RegisteredEntry:
-        self.check()
-        problems: list[str] = []
-        entry: RegisteredEntry | None = self._add_entry(definition, app or self._default_app.id, problems)
-        if entry is not None and not problems:
-            self._resettle(problems)
-        if entry is None or problems:
-            if entry is not None:
-                self._registry_settled().remove(entry)
-                self._resettle([])
-            raise ConfigurationError(problems)
+        entry = self._checked().add(definition, app or self._default_app.id)
         self._definitions.append((entry.app_id, definition))
         await self._changed(LISTS[entry.list_name])
         return entry
@@ -325,7 +310,7 @@ class FrontMcp:
         :param uri: its URI, or the template as it was written.
         :raises ConfigurationError: there is none.
         """
-        await self._remove("resource", uri, self._registry_settled().resources_by_uri.get(uri))
+        await self._remove("resource", uri, self._checked().registry.resources_by_uri.get(uri))
 
     async def remove_prompt(self, name: str) -> None:
         """Remove a prompt while the server runs; clients are told that the list changed.
@@ -333,14 +318,13 @@ class FrontMcp:
         :param name: an exact name, such as its canonical id.
         :raises ConfigurationError: there is no prompt of that name.
         """
-        await self._remove("prompt", name, self._registry_settled().prompts_by_name.get(name))
+        await self._remove("prompt", name, self._checked().registry.prompts_by_name.get(name))
 
     async def _remove(self, noun: str, name: str, entry: RegisteredEntry | None) -> None:
         if entry is None:
             raise ConfigurationError(f'there is no {noun} "{name}" to remove')
-        self._registry_settled().remove(entry)
+        self._checked().remove(entry)
         self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
-        self._resettle([])
         await self._changed(LISTS[entry.list_name])
 
     async def resource_updated(self, uri: str) -> None:
@@ -369,32 +353,22 @@ class FrontMcp:
 
         :raises ConfigurationError: lists every problem at once.
         """
-        if self._problems is None:
-            self._problems = self._settle()
-        if self._problems:
-            raise ConfigurationError(self._problems)
+        self._checked()
 
-    def _settle(self) -> list[str]:
+    def _checked(self) -> Assembly:
+        assembly = self._assembly or self._assemble()
+        if assembly.problems:
+            raise ConfigurationError(assembly.problems)
+        return assembly
+
+    def _assemble(self) -> Assembly:
         problems = [*self._early_problems, *check_providers(self._given_providers), *self._apply_settings()]
-        core = self.core
-        self._plugins = PluginManager(PluginSettings(core.plugins, core.plugin_order, core.autoload_plugins))
-        problems += self._plugins.problems
-        problems += self._check_options(self._plugins.claims)
-        self._registry = Registry(threads=self.threads, providers=self._providers)
-        self._pipeline = Pipeline(
-            self, self._registry, self._plugins, self._providers, max_call_depth=core.max_call_depth
-        )
-        for app_id, definition in self._definitions:
-            self._add_entry(definition, app_id, problems)
-        if not self._plugins.problems:
-            for provided in self._plugins.collect(problems, "provide_entries", self):
-                for target in provided:
-                    try:
-                        self._add_entry(any_definition(target), self._default_app.id, problems)
-                    except ConfigurationError as error:
-                        problems.extend(error.problems)
-            self._resettle(problems)
-        return problems
+        assembly = Assembly(self, self.core, threads=self.threads, providers=self._providers)
+        assembly.problems[:0] = problems
+        assembly.problems += self._check_options(assembly.plugins.claims)
+        self._assembly = assembly
+        assembly.fill(self._definitions, self._default_app.id)
+        return assembly
 
     def _apply_settings(self) -> list[str]:
         """Take the settings of every source; what is wrong with the core's own, in words."""
@@ -420,75 +394,32 @@ class FrontMcp:
             self.options.update(option)
         return problems
 
-    def _add_entry(self, definition: Definition, app_id: str, problems: list[str]) -> Any:
-        """Make, prepare and register an entry, or say what is wrong with it."""
-        assert self._registry is not None
-        assert self._plugins is not None
-        where = f'{definition.noun} "{definition.name}" ({definition.source})'
-        if (wrong := self._plugins.claims.check_kind(definition.kind)) is not None:
-            problems.append(f"{where}: {wrong}")
-            return None
-        try:
-            entry = self._registry.make(definition, app_id)
-            self._registry.add(entry)
-        except ConfigurationError as error:
-            problems.extend(error.problems)
-            return None
-        if not self._plugins.problems:
-            self._plugins.collect(problems, "prepare_entry", entry)
-        problems.extend(self._plugins.claims.check_options(entry.kind, entry.options, where))
-        return entry
-
-    def _resettle(self, problems: list[str]) -> None:
-        assert self._registry is not None
-        assert self._plugins is not None
-        assert self._pipeline is not None
-        problems.extend(self._registry.settle())
-        problems.extend(self._pipeline.compile())
-        if not problems:
-            self._plugins.collect(problems, "settled", self)
-
-    def _registry_settled(self) -> Registry:
-        self.check()
-        assert self._registry is not None
-        return self._registry
-
     @property
     def pipeline(self) -> Pipeline:
         """What runs calls; the server is checked first."""
-        if self._problems != []:
-            self.check()
-        assert self._pipeline is not None
-        return self._pipeline
+        return self._checked().pipeline
 
     @property
     def hooks(self) -> PluginManager:
         """The plugins of this server; ``server.hooks.call(name, …)`` calls a hook of a plugin's own."""
-        self._registry_settled()
-        assert self._plugins is not None
-        return self._plugins
+        return self._checked().plugins
 
     @property
     def plugins(self) -> PluginManager:
         """The plugins, also of a server with problems: for reports."""
-        if self._problems is None:
-            self._problems = self._settle()
-        assert self._plugins is not None
-        return self._plugins
+        return (self._assembly or self._assemble()).plugins
 
     def entries(self, kind: Kind | None = None) -> list[Any]:
         """The entries, in the order they were registered; all kinds when None."""
-        assert self._registry is not None
-        return self._registry.entries(kind)
+        return (self._assembly or self._assemble()).registry.entries(kind)
 
     def tools(self) -> list[ToolEntry]:
         """Whatever is called as a tool."""
-        assert self._registry is not None
-        return self._registry.tools
+        return (self._assembly or self._assemble()).registry.tools
 
     def find(self, name: str) -> ToolEntry | None:
         """The tool of an exact name, canonical id or listed name."""
-        return self._registry_settled().find(name)
+        return self._checked().registry.find(name)
 
     @property
     def state_store(self) -> StateStore:

@@ -1,0 +1,90 @@
+"""The parts of one server put together: its plugins, its entries, the pipeline; and everything wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from frontmcp.configuration import CoreSettings
+from frontmcp.definitions.app import any_definition
+from frontmcp.definitions.base import Definition
+from frontmcp.entries import Entry
+from frontmcp.errors import ConfigurationError
+from frontmcp.loading import PluginSettings
+from frontmcp.pipeline import Pipeline
+from frontmcp.plugins import PluginManager
+from frontmcp.providers import Providers
+from frontmcp.registry import Registry
+from frontmcp.threads import Threads
+
+
+class Assembly:
+    """Built whenever a server is checked for the first time, or was configured anew.
+
+    :param server: whose parts these are; plugins are given it.
+    :ivar problems: everything wrong, in words; what has problems does not serve.
+    """
+
+    def __init__(self, server: Any, core: CoreSettings, *, threads: Threads, providers: Providers) -> None:
+        self._server = server
+        self.plugins = PluginManager(PluginSettings(core.plugins, core.plugin_order, core.autoload_plugins))
+        self.problems = list(self.plugins.problems)
+        self.registry = Registry(threads=threads, providers=providers)
+        self.pipeline = Pipeline(server, self.registry, self.plugins, providers, max_call_depth=core.max_call_depth)
+
+    def fill(self, definitions: Iterable[tuple[str, Definition]], own_app: str) -> None:
+        """Register what users defined and plugins provide, and settle."""
+        for app_id, definition in definitions:
+            self._register(definition, app_id, self.problems)
+        if self.plugins.problems:
+            return
+        for provided in self.plugins.collect(self.problems, "provide_entries", self._server):
+            for target in provided:
+                try:
+                    self._register(any_definition(target), own_app, self.problems)
+                except ConfigurationError as error:
+                    self.problems.extend(error.problems)
+        self._settle(self.problems)
+
+    def add(self, definition: Definition, app_id: str) -> Entry:
+        """Register one more entry, and settle anew.
+
+        :raises ConfigurationError: it can't be served; nothing was added.
+        """
+        problems: list[str] = []
+        entry = self._register(definition, app_id, problems)
+        if entry is not None and not problems:
+            self._settle(problems)
+        if entry is None or problems:
+            if entry is not None:
+                self.remove(entry)
+            raise ConfigurationError(problems)
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry, and settle anew."""
+        self.registry.remove(entry)
+        self._settle([])
+
+    def _register(self, definition: Definition, app_id: str, problems: list[str]) -> Entry | None:
+        """Make, prepare and register an entry, or say what is wrong with it."""
+        where = f'{definition.noun} "{definition.name}" ({definition.source})'
+        if (wrong := self.plugins.claims.check_kind(definition.kind)) is not None:
+            problems.append(f"{where}: {wrong}")
+            return None
+        try:
+            entry = self.registry.make(definition, app_id)
+            self.registry.add(entry)
+        except ConfigurationError as error:
+            problems.extend(error.problems)
+            return None
+        if not self.plugins.problems:
+            self.plugins.collect(problems, "prepare_entry", entry)
+        problems.extend(self.plugins.claims.check_options(entry.kind, entry.options, where))
+        return entry
+
+    def _settle(self, problems: list[str]) -> None:
+        problems.extend(self.registry.settle())
+        problems.extend(self.pipeline.compile())
+        if not problems:
+            self.plugins.collect(problems, "settled", self._server)
