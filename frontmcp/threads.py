@@ -15,7 +15,7 @@ import anyio.from_thread
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from frontmcp.errors import ServerBusyError
+from frontmcp.errors import NotAnException, ServerBusyError
 
 
 class Threads:
@@ -163,6 +163,9 @@ class _Loan:
             self._running = True
         try:
             return (function(),)
+        except GeneratorExit as error:
+            # A coroutine that this is thrown into would close itself.
+            raise NotAnException(error) from error
         finally:
             with self._lock:
                 self._running = False

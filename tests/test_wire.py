@@ -74,6 +74,7 @@ RAISED: dict[str, tuple[BaseException, str]] = {
     "TimeoutError": (TimeoutError(), "TOOL_EXECUTION_ERROR"),
     "StopIteration": (StopIteration(1), "TOOL_EXECUTION_ERROR"),
     "StopAsyncIteration": (StopAsyncIteration(), "TOOL_EXECUTION_ERROR"),
+    "GeneratorExit": (GeneratorExit(), "TOOL_EXECUTION_ERROR"),
     "RecursionError": (RecursionError(), "TOOL_EXECUTION_ERROR"),
     "MemoryError": (MemoryError(), "TOOL_EXECUTION_ERROR"),
     "surrogates": (ValueError("\ud800 and \udfff"), "TOOL_EXECUTION_ERROR"),

@@ -106,14 +106,25 @@ def is_cancellation(error: BaseException) -> bool:
     """Whether an error must pass untouched: cancellation that somebody asked for, or the end of the program."""
     if isinstance(error, Exception):
         return False
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+    if isinstance(error, KeyboardInterrupt):
         return True
+    if isinstance(error, GeneratorExit):
+        return not _in_task()
     if isinstance(error, BaseExceptionGroup):
         return False
     if sniffio.current_async_library() != "asyncio":
         return isinstance(error, anyio.get_cancelled_exc_class())
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+
+
+def _in_task() -> bool:
+    """Whether a task runs us. Where none does, a coroutine is being closed, and may not go on."""
+    try:
+        anyio.get_current_task()
+    except Exception:
+        return False
+    return True
 
 
 def body_outcome(call: Call, error: BaseException) -> Any:

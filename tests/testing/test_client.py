@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anyio
 import httpx2
+import psutil
 import pytest
 from mcp import Client
 from pydantic import BaseModel
@@ -206,6 +208,22 @@ class TestConnect:
                     async with sdk.listen(tools_list_changed=True) as changes:
                         await server.add_tool(Tool(name=name)(lambda: None))
                         assert await anext(aiter(changes))
+
+    @pytest.mark.parametrize("transport", TRANSPORTS)
+    async def test_nothing_is_left_behind(self, server: FrontMcp, transport: str) -> None:
+        async def once(vanishing: bool) -> tuple[int, int, int]:
+            async with connect(server, Road("2025-11-25", transport)) as mcp:
+                for client in (mcp, mcp.as_user("nour")):
+                    (await client.tools.call("report")).assert_ok()
+                if vanishing:
+                    await client.disconnect()
+            process = psutil.Process()
+            return len(asyncio.all_tasks()), process.num_fds(), process.num_threads()
+
+        before = await once(False)
+        for vanishing in (True, False, True):
+            after = await once(vanishing)
+        assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
 
     @pytest.mark.parametrize("given", [{"era": "2026"}, {"transport": "carrier pigeon"}])
     def test_a_road_that_is_none_is_refused(self, given: dict[str, str]) -> None:
