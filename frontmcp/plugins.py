@@ -61,15 +61,11 @@ class Implementation:
         options = self.options
         if options.option is not None and entry.options.get(options.option) is None:
             return False
-        if options.kinds is not None and not _is_of_kind(entry, options.kinds):
+        if options.kinds is not None and set(options.kinds).isdisjoint(entry.kinds):
             return False
         return options.tools is None or any(
             fnmatchcase(entry.name, pattern) or fnmatchcase(entry.id, pattern) for pattern in options.tools
         )
-
-
-def _is_of_kind(entry: Entry, kinds: Iterable[str]) -> bool:
-    return not set(kinds).isdisjoint(entry.kinds)
 
 
 class _Pluggy(pluggy.PluginManager):
