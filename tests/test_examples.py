@@ -201,6 +201,18 @@ async def test_tools_without_the_option_are_not_seen(mcp: Any, example: ModuleTy
     assert "acme.audit" not in hooks
 
 
+@of("10_authorities")
+async def test_a_policy_holds_for_calls_between_tools_too(mcp: Any) -> None:
+    assert [tool.name for tool in await mcp.tools.list()] == ["close_ticket", "weekly_cleanup"]
+    (await mcp.tools.call("close_ticket", {"id": "T-1"})).assert_ok()
+    (await mcp.tools.call("close_ticket", {"id": "T-2"})).assert_error("AUTHORITY_DENIED")
+    result = await mcp.tools.call("weekly_cleanup")
+    result.assert_error("AUTHORITY_DENIED")
+    assert "profile:admin: roles.any: user has none of 'admin'" in result.text()
+    admin = mcp.as_user("root", roles=["admin"])
+    assert (await admin.tools.call("weekly_cleanup")).json() == {"purged": 31, "by": "root"}
+
+
 @of("help_desk")
 async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
     result = await mcp.tools.call("close_stale", {"days": 10})
