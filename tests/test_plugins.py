@@ -22,6 +22,7 @@ from frontmcp import (
     Tool,
     ToolContext,
     ToolEntry,
+    ToolNotFoundError,
     Will,
     create_direct,
     hookimpl,
@@ -759,3 +760,21 @@ class TestHooksOfTheStart:
 
         with pytest.raises(ConfigurationError, match="42"):
             FrontMcp("desk", plugins=[Provide]).check()
+
+
+async def test_entry_visible_may_look_at_the_call_as_any_hook_does() -> None:
+    class BigTicketsOnly(Plugin):
+        name = "test.big"
+
+        @hookimpl
+        def entry_visible(self, call: Call, entry: ToolEntry) -> bool:
+            return call.listing or (call.entry is entry and call.input["size"] > 1)
+
+    @Tool
+    async def ticket(size: int) -> int:
+        return size
+
+    async with create_direct(FrontMcp("visible", tools=[ticket], plugins=[BigTicketsOnly])) as direct:
+        assert (await direct.call_tool("ticket", {"size": "2"})).structured_content == 2
+        with pytest.raises(ToolNotFoundError):
+            await direct.call_tool("ticket", {"size": 1})

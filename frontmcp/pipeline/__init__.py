@@ -229,9 +229,10 @@ class Pipeline:
             if entry is None:
                 entry = self._resolved(call)
         plan: Plan = entry.plan
-        if plan.visible is not None and False in plan.visible(call, entry):
-            raise self._directories[call.kind].not_found(call.name)
         call.entry = entry
+        if plan.visible is not None and False in plan.visible(call, entry):
+            call.entry = None
+            raise self._directories[call.kind].not_found(call.name)
         call.plan = plan
         return plan
 
