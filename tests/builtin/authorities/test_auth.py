@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -322,6 +324,7 @@ async def test_a_new_key_is_found_by_its_id(
     make_signer: Any, trust: Any, key_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = make_signer("ES256", "old"), make_signer("ES256", "new")
+    monkeypatch.setattr(keys_module, "MIN_REFRESH", 1e9)
     async with key_server(old) as keys, raw(make({**trust, "jwks_url": keys.url})) as post:
         assert (await post(old.token())).status_code == 200
         keys.signers = [new]
@@ -332,7 +335,10 @@ async def test_a_new_key_is_found_by_its_id(
         assert (await post(old.token())).status_code == 401, "withdrawn"
 
 
-async def test_keys_are_fetched_once_for_all_who_wait(make_signer: Any, key_server: Any) -> None:
+async def test_keys_are_fetched_once_for_all_who_wait(
+    make_signer: Any, key_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "MIN_REFRESH", 1e9)
     async with key_server(make_signer()) as server:
         server.delay = 0.2
         keys = RemoteKeys(server.url)
@@ -352,8 +358,9 @@ async def test_keys_are_fetched_once_for_all_who_wait(make_signer: Any, key_serv
 
 @pytest.mark.parametrize("answer", [(500, None), (200, b"no json"), (200, b"[]"), (200, b"[" * 600_000), (302, b"")])
 async def test_keys_that_can_not_be_fetched_let_nobody_in(
-    signers: Any, trust: Any, key_server: Any, answer: tuple[int, bytes | None]
+    signers: Any, trust: Any, key_server: Any, answer: tuple[int, bytes | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(keys_module, "MIN_REFRESH", 1e9)
     signer = signers["ES256"]
     async with key_server(signer) as keys, raw(make({**trust, "jwks_url": keys.url})) as post:
         keys.status, keys.body = answer
@@ -518,3 +525,13 @@ def test_a_wrong_configuration_stops_the_start(auth: Any, named: str) -> None:
 def test_without_the_plugin_auth_stops_the_start() -> None:
     with pytest.raises(ConfigurationError, match='no plugin claims the option "auth"'):
         FrontMcp("desk", auth=LOCAL, plugins=["no:authorities"]).check()
+
+
+def test_a_server_without_it_does_not_wait_for_its_libraries() -> None:
+    script = (
+        "import sys; from frontmcp import FrontMcp; FrontMcp('desk', autoload_plugins=False).check(); "
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "plugins_builtin.authorities.engine" not in ran.stdout
+    assert "plugins_builtin.authorities.auth" not in ran.stdout
