@@ -277,6 +277,7 @@ class Call:
     :ivar attempt: how often the client was asked something before, on this request (architecture §7).
     :ivar listing: the call only asks whether the entry may be listed; it has no arguments.
     :ivar scope: the entries that can be found, by name; None for the whole server. Inner calls inherit it.
+    :ivar orphans: threads of the body that ran on when the call was cancelled.
     """
 
     # What most calls have in common: a call is made on every call, so only what differs is set.
@@ -291,6 +292,7 @@ class Call:
     listing = False
     entry: Any = None
     output: Any = None
+    orphans: tuple[Orphan, ...] = ()
 
     # What follows belongs to the pipeline.
     budget: AbortSignal | None = None
@@ -376,6 +378,15 @@ class Call:
             self._signal = outer if self.budget is None else AbortSignal.any(self.budget, outer)
         return self._signal
 
+    def follow(self, signal: AbortSignal) -> None:
+        """Let `signal` be aborted by this one too: for a plugin that gives the call a budget."""
+        self.budget = signal if self.budget is None else AbortSignal.any(signal, self.budget)
+        self._signal = None
+
+    def abandon(self, orphan: Orphan) -> None:
+        """A thread of the body runs on though nobody waits for it."""
+        self.orphans = (*self.orphans, orphan)
+
     def unlink_signal(self) -> None:
         """Let go of the caller's signal once the call has ended."""
         if self.budget is not None and self._signal is not None:
@@ -435,6 +446,14 @@ class Entry(Protocol):
 
     def format(self, call: Call, value: Any) -> Any:
         """The protocol's result for a raw value; raises `InvalidOutputError`."""
+        ...
+
+
+class Orphan(Protocol):
+    """A thread that runs on though nobody waits for its result."""
+
+    def when_ended(self, callback: Callable[[], object]) -> None:
+        """Run ``callback`` when the thread has ended, in that thread; at once when it has."""
         ...
 
 

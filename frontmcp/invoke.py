@@ -73,7 +73,7 @@ def _some_input(names: frozenset[str]) -> Callable[[Call], Arguments]:
 
 
 def _in_thread(start: Start, threads: Threads) -> Start:
-    return lambda call, arguments: threads.run(call.depth, partial(start, call, arguments))
+    return lambda call, arguments: threads.run(call.depth, partial(start, call, arguments), call.abandon)
 
 
 def _inline(start: Start) -> Start:

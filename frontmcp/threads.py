@@ -15,6 +15,7 @@ import anyio.from_thread
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from frontmcp.call import Orphan
 from frontmcp.errors import NotAnException, ServerBusyError
 
 
@@ -42,10 +43,13 @@ class Threads:
         """Whether, at some depth, every slot is held by an orphan."""
         return any(slots.exhausted for slots in self._slots.get({}).values())
 
-    async def run(self, depth: int, function: Callable[[], Any]) -> Any:
+    async def run(
+        self, depth: int, function: Callable[[], Any], abandoned: Callable[[Orphan], object] | None = None
+    ) -> Any:
         """The result of ``function``, run in a thread.
 
         :param depth: how deep the call is nested; each depth has its own slots.
+        :param abandoned: is told of the thread when the caller is cancelled and it runs on.
         :raises ServerBusyError: every slot of the depth is held by an orphan.
         """
         slots = self._slots_of(depth)
@@ -57,7 +61,8 @@ class Threads:
                 loan.work, function, abandon_on_cancel=True, limiter=slots.unlimited
             )
         finally:
-            loan.leave()
+            if loan.leave() and abandoned is not None:
+                abandoned(loan)
         return await result if inspect.isawaitable(result) else result
 
     def _slots_of(self, depth: int) -> _Slots:
@@ -154,6 +159,7 @@ class _Loan:
         self._lock = threading.Lock()
         self._running = False
         self._left = False
+        self._callbacks: list[Callable[[], object]] = []
 
     def work(self, function: Callable[[], Any]) -> tuple[Any]:
         """In the thread: run the function, unless its caller has left before it began."""
@@ -172,9 +178,22 @@ class _Loan:
                 orphaned = self._left
             if orphaned:
                 self._slots.give_from_orphan()
+                for callback in self._callbacks:
+                    callback()
 
-    def leave(self) -> None:
-        """In the event loop: the function has ended, or its caller was cancelled."""
+    def when_ended(self, callback: Callable[[], object]) -> None:
+        """Run ``callback`` when the function has ended, in its thread; at once when it has."""
+        with self._lock:
+            if self._running:
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def leave(self) -> bool:
+        """In the event loop: the function has ended, or its caller was cancelled.
+
+        :returns: whether it runs on as an orphan.
+        """
         with self._lock:
             self._left = True
             orphaned = self._running
@@ -182,3 +201,4 @@ class _Loan:
             self._slots.orphan()
         else:
             self._slots.give()
+        return orphaned

@@ -119,6 +119,29 @@ async def test_sync_tools_that_call_sync_tools_never_deadlock() -> None:
 # Orphans
 
 
+async def test_whoever_asks_is_told_when_an_orphan_has_ended(gate: Gate) -> None:
+    threads = Threads(1)
+    orphans: list[Any] = []
+    ends: list[str] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, 0, gate.pass_through, orphans.append)
+        await gate.until(lambda: gate.inside == 1)
+        group.cancel_scope.cancel()
+    (orphan,) = orphans
+    orphan.when_ended(lambda: ends.append("told"))
+    assert ends == []
+    gate.open()
+    await gate.until(lambda: ends == ["told"])
+    orphan.when_ended(lambda: ends.append("at once"))
+    assert ends == ["told", "at once"]
+
+
+async def test_a_thread_that_is_waited_for_is_no_orphan() -> None:
+    orphans: list[Any] = []
+    assert await Threads(1).run(0, lambda: 7, orphans.append) == 7
+    assert orphans == []
+
+
 async def abandon(threads: Threads, function: Callable[[], Any], started: Callable[[], bool]) -> None:
     """Run a function, and leave it once it has started."""
     async with anyio.create_task_group() as group:
