@@ -79,7 +79,7 @@ class Assembly:
             problems.extend(error.problems)
             return None
         if not self.plugins.problems:
-            self.plugins.collect(problems, "prepare_entry", entry)
+            self.plugins.collect(problems, "prepare_entry", entry, self._server)
         problems.extend(self.plugins.claims.check_options(entry.kind, entry.options, where))
         return entry
 

@@ -211,7 +211,7 @@ class RateLimitError(PublicMcpError):
 
     def __init__(self, retry_after: int | None = None) -> None:
         hint = f". Retry after {retry_after} seconds" if retry_after is not None else ""
-        super().__init__(f"Rate limit exceeded{hint}")
+        super().__init__(f"Rate limit exceeded{hint}", data={"retryAfter": retry_after} if retry_after else None)
         self.retry_after = retry_after
 
 
@@ -352,14 +352,12 @@ def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, st
     :param error: as it left the outermost call.
     :param production: mask what is not public, and show no stack.
     :param fields: request id, caller and path, for the log.
-    :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, stack?}``.
+    :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, data?, stack?}``.
     """
     error_id = f"err_{secrets.token_hex(8)}"
-    meta: dict[str, Any] = {
-        "errorId": error_id,
-        "code": error.code,
-        "timestamp": datetime.now(UTC).isoformat(),
-    }
+    meta: dict[str, Any] = {"errorId": error_id, "code": error.code, "timestamp": datetime.now(UTC).isoformat()}
+    if error.data and (error.public or not production):
+        meta["data"] = error.data
     if not production:
         meta["stack"] = sendable("".join(traceback.format_exception(error)))
     text = sendable(public_text(error, error_id, production=production))

@@ -217,10 +217,11 @@ def provide_routes(server: Any) -> Sequence[BaseRoute] | None:
 
 
 @hookspec
-def prepare_entry(entry: Entry) -> None:
+def prepare_entry(entry: Entry, server: Any) -> None:
     """Write defaults into an entry's options before its plan is made.
 
     :param entry: its ``options`` may be changed here, and only here.
+    :param server: the `FrontMcp`; its ``options`` hold.
     """
 
 

@@ -101,7 +101,8 @@ class TestTable:
         result = to_result(error, production=False)
         assert result.is_error
         assert text_of(result) == text
-        assert set(meta_of(result)) == {"errorId", "code", "timestamp", "stack"}
+        assert set(meta_of(result)) - {"data"} == {"errorId", "code", "timestamp", "stack"}
+        assert meta_of(result).get("data") == error.data
         assert meta_of(result)["code"] == code
         assert type(error).__name__ in meta_of(result)["stack"]
 
@@ -112,7 +113,8 @@ class TestTable:
         expected = text if masked is None else masked + (meta_of(result)["errorId"] if masked is SUPPORT else "")
         assert result.is_error
         assert text_of(result) == expected
-        assert set(meta_of(result)) == {"errorId", "code", "timestamp"}
+        assert set(meta_of(result)) - {"data"} == {"errorId", "code", "timestamp"}
+        assert meta_of(result).get("data") == (error.data if error.public else None)
         assert meta_of(result)["code"] == code
 
 
