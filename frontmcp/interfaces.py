@@ -8,6 +8,7 @@ from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
 from frontmcp.call import Answer as Answer
 from frontmcp.call import Message as Message
+from frontmcp.call import Orphan as Orphan
 from frontmcp.call import Peer as Peer
 from frontmcp.call import ProgressUpdate as ProgressUpdate
 from frontmcp.call import Question as Question
@@ -35,4 +36,51 @@ class StateStore(Protocol):
 
     async def delete(self, key: str) -> None:
         """Forget a value."""
+        ...
+
+
+@runtime_checkable
+class GuardSlot(Protocol):
+    """A slot of a concurrency limit, held until it is given back, once."""
+
+    async def release(self) -> None:
+        """Give it back before the call is answered; also where the call is cancelled, so what this awaits is shielded.
+
+        Never raises: what can't be given back now comes back by itself.
+        """
+        ...
+
+    def release_later(self) -> None:
+        """Give it back from any thread, when a thread that was abandoned has ended."""
+        ...
+
+
+@runtime_checkable
+class GuardStore(Protocol):
+    """Counts calls and hands out slots. A key always comes with the same limit and window.
+
+    Answered through the hook ``guard_store(config)`` of the plugin ``guards``. What it raises counts as a failure of
+    the store: the limit that asked refuses the call, or lets it pass, as it says.
+
+    :ivar shared: whether what other processes count is in it too.
+    """
+
+    shared: bool
+
+    async def hit(self, key: str, *, limit: int, window: float) -> float | None:
+        """Count a call, unless ``limit`` of them were counted in the ``window`` seconds before.
+
+        :returns: None when it was counted, else after how many seconds the next can be; then nothing was counted.
+        """
+        ...
+
+    async def acquire(self, key: str, *, limit: int, timeout: float) -> GuardSlot | None:
+        """One of ``limit`` slots, waited for up to ``timeout`` seconds; None when there was none.
+
+        Who is cancelled while waiting holds nothing, and keeps nothing from others.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """The server stops; it may be used again afterwards."""
         ...

@@ -28,6 +28,7 @@ GROUP = "frontmcp.plugins"
 BUILT_IN = {
     "visibility": "plugins_builtin.visibility:Visibility",
     "authorities": "plugins_builtin.authorities:Authorities",
+    "guards": "plugins_builtin.guards:Guards",
     "formatting": "plugins_builtin.formatting:Formatting",
     "progress": "plugins_builtin.progress:Progress",
     "aliasing": "plugins_builtin.aliasing:Aliasing",

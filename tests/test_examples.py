@@ -213,6 +213,23 @@ async def test_a_policy_holds_for_calls_between_tools_too(mcp: Any) -> None:
     assert (await admin.tools.call("weekly_cleanup")).json() == {"purged": 31, "by": "root"}
 
 
+@of("11_rate_limit")
+async def test_inner_calls_use_up_the_limit_of_the_tool_they_call(mcp: Any) -> None:
+    (await mcp.tools.call("ticket_summary", {"id": "T-1"})).assert_ok()
+    refused = await mcp.tools.call("ticket_summary", {"id": "T-2"})
+    refused.assert_error("RATE_LIMIT_EXCEEDED")
+    assert re.fullmatch(r"Rate limit exceeded\. Retry after \d+ seconds", refused.text())
+    patient = (await mcp.tools.call("patient_summary", {"id": "T-2"})).json()
+    assert re.fullmatch(r"Ask again in \d+ seconds\.", patient["note"])
+
+
+@of("11_rate_limit")
+async def test_a_search_that_takes_too_long_is_cut_off(mcp: Any) -> None:
+    assert (await mcp.tools.call("search_archive", {"words": "login"})).json() == []
+    (await mcp.tools.call("search_archive", {"words": "*"})).assert_error("EXECUTION_TIMEOUT")
+    assert (await mcp.tools.call("export_history", {"id": "T-1"})).text() == "T-1.csv"
+
+
 @of("help_desk")
 async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
     result = await mcp.tools.call("close_stale", {"days": 10})

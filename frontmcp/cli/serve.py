@@ -95,6 +95,8 @@ def _serve_workers(source: Source, options: HttpOptions, port: int, workers: int
     os.environ[WORKER] = json.dumps(asdict(source))
     # What one worker seals, such as a list's cursor, another must be able to open.
     os.environ.setdefault("FRONTMCP_STATE_KEYS", secrets.token_hex(32))
+    # Tells each worker of the others: some plugins count within one process.
+    os.environ["WEB_CONCURRENCY"] = str(workers)
     config = uvicorn_config(APP, options)
     uvicorn.run(
         APP,

@@ -27,6 +27,7 @@ class RateLimit(TypedDict, total=False):
     max_requests: int
     window_ms: int
     partition_by: Partition
+    on_store_failure: Literal["refuse", "allow"]
 
 
 class Concurrency(TypedDict, total=False):
@@ -35,6 +36,7 @@ class Concurrency(TypedDict, total=False):
     max_concurrent: int
     queue_timeout_ms: int
     partition_by: Partition
+    on_store_failure: Literal["refuse", "allow"]
 
 
 class Timeout(TypedDict, total=False):

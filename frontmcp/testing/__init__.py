@@ -3,6 +3,7 @@
 from frontmcp.testing.client import McpClient as McpClient
 from frontmcp.testing.client import Notifications as Notifications
 from frontmcp.testing.client import connect as connect
+from frontmcp.testing.guards import GuardStoreKit as GuardStoreKit
 from frontmcp.testing.recorder import HookCall as HookCall
 from frontmcp.testing.recorder import HookRecorder as HookRecorder
 from frontmcp.testing.results import PromptResult as PromptResult
@@ -15,6 +16,7 @@ from frontmcp.testing.roads import Road as Road
 __all__ = (
     "ERAS",
     "TRANSPORTS",
+    "GuardStoreKit",
     "HookCall",
     "HookRecorder",
     "McpClient",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -60,6 +61,22 @@ class GetTicketScoped(ToolContext):
         return {"id": id, "history": None}
 
 
+@Tool(
+    description="Look a customer up in the CRM",
+    rate_limit={"max_requests": 1, "window_ms": 60_000},
+)
+class LookupCustomer(ToolContext):
+    async def execute(self, id: str) -> dict[str, str]:
+        return {"id": id, "name": "Acme Corp"}
+
+
+@Tool(description="Summarize a ticket with its customer")
+class TicketSummary(ToolContext):
+    async def execute(self, id: str) -> dict[str, Any]:
+        customer = await self.call_tool("lookup_customer", {"id": "C-7"})
+        return {"id": id, "customer": customer.structured_content}
+
+
 class Audit(Plugin):
     """A plugin with one hook: it sees every tool call, inner ones too."""
 
@@ -77,7 +94,7 @@ AUDIT = Audit()
 @pytest.fixture
 def server() -> FrontMcp:
     AUDIT.seen.clear()
-    tools = [Inner, Outer, LoadHistory, GetTicket, GetTicketScoped]
+    tools = [Inner, Outer, LoadHistory, GetTicket, GetTicketScoped, LookupCustomer, TicketSummary]
     return FrontMcp(
         info={"name": "help-desk", "version": "1.0.0"},
         apps=[App(id="desk", tools=tools)],
@@ -101,3 +118,10 @@ async def test_a_time_budget_for_the_inner_call(mcp, tool: str) -> None:
     result = await mcp.tools.call(tool, {"id": "T-1"})
     assert result.json()["history"] is None
     assert time.monotonic() - started < 1
+
+
+async def test_inner_calls_count_toward_the_called_tools_limit(mcp) -> None:
+    (await mcp.tools.call("ticket_summary", {"id": "T-1"})).assert_ok()
+    second = await mcp.tools.call("ticket_summary", {"id": "T-2"})
+    second.assert_error("RATE_LIMIT_EXCEEDED")
+    assert re.fullmatch(r"Rate limit exceeded\. Retry after \d+ seconds", second.text())
