@@ -1,6 +1,7 @@
 # make demo    start the help-desk example, drive it with a client, and stop
 # make test    linters, types and the whole suite
 # make lint    linters and types
+# make contrib types and tests of the distributions in contrib/; make test does that too
 # make soak    some minutes of clients that fail, cancel and vanish, against a real server
 # make bench   figures of our own; make bench BENCH=../bench puts them beside those of others
 #
@@ -12,13 +13,19 @@ PY = $(VENV)/bin/python
 PIP = $(PY) -m pip -qq --disable-pip-version-check
 SAY = @printf '%s\n' >&2
 
-.PHONY: demo test lint soak bench clean
+.PHONY: demo test lint contrib soak bench clean
 
 demo: $(VENV)/.demo
 	@$(PY) examples/demo.py
 
 test: lint
 	$(PY) -m pytest
+	$(MAKE) contrib
+
+contrib: $(VENV)/.dev
+	@for each in contrib/*/pyproject.toml; do \
+	    (cd $$(dirname $$each) && $(abspath $(PY)) -m mypy && $(abspath $(PY)) -m pytest) || exit 1; \
+	done
 
 lint: $(VENV)/.dev
 	$(PY) -m ruff check

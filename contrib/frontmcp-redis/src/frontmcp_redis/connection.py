@@ -1,0 +1,62 @@
+"""Connections that fail soon: who waits for Redis is a client whose call has not begun."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+SCHEMES = ("redis", "rediss", "unix")
+TIMEOUT = 2.0
+"""Seconds for a connection, and for an answer."""
+
+CONNECTIONS = 32
+"""How many one process has at most in its event loop."""
+
+
+def is_redis(url: Any) -> bool:
+    """Whether this is the URL of a Redis server."""
+    return isinstance(url, str) and url.partition("://")[0] in SCHEMES
+
+
+class Connections:
+    """The connections to one server: for the running event loop, and for threads.
+
+    What is sent twice because a connection broke must do no harm: commands carry tokens of their own.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: redis.asyncio.Redis | None = None
+
+    def client(self) -> redis.asyncio.Redis:
+        """The client of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._loop = loop
+            # Who finds every connection busy waits for one, where another pool would fail.
+            pool = redis.asyncio.BlockingConnectionPool.from_url(
+                self._url, max_connections=CONNECTIONS, timeout=TIMEOUT, retry=AsyncRetry(NoBackoff(), 1), **_timeouts()
+            )
+            self._client = redis.asyncio.Redis.from_pool(pool)
+        return self._client
+
+    def sync_client(self) -> redis.Redis:
+        """A client for a thread."""
+        return redis.Redis.from_url(self._url, retry=Retry(NoBackoff(), 1), **_timeouts())
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+def _timeouts() -> dict[str, Any]:
+    return {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
