@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from mcp_types import Completion, TextContent, TextResourceContents
@@ -15,10 +15,12 @@ from frontmcp import (
     CallNext,
     Did,
     FrontMcp,
+    Inject,
     Option,
     Plugin,
     Prompt,
     PromptContext,
+    Provider,
     PublicMcpError,
     Resource,
     ResourceContext,
@@ -491,6 +493,20 @@ def shades(value: str) -> Any:
     raise ValueError(f"no shade {value}") if value == "fail" else PublicMcpError("no", "NO")
 
 
+class Menu(list[str]):
+    pass
+
+
+@Prompt
+async def order(dish: str) -> str:
+    return dish
+
+
+@order.complete("dish")  # type: ignore[attr-defined]
+async def dishes(value: str, menu: Annotated[Menu, Inject()]) -> list[str]:
+    return [each for each in menu if each.startswith(value)]
+
+
 class TestCompletion:
     @pytest.fixture
     async def direct(self) -> AsyncIterator[Direct]:
@@ -523,6 +539,15 @@ class TestCompletion:
     async def test_a_sync_one_for_a_variable(self, direct: Direct) -> None:
         completion = await direct.complete("resource", "paint://{shade}/{number}", "number")
         assert completion.values == ["0", "1", "2"]
+
+    async def test_a_completer_is_given_what_it_asks_for(self) -> None:
+        menu = Provider(Menu, lambda: Menu(["soup", "stew", "tart"]))
+        async with create_direct(FrontMcp("inn", prompts=[order], providers=[menu])) as direct:
+            assert (await direct.complete("prompt", "order", "dish", "s")).values == ["soup", "stew"]
+
+    def test_what_nobody_provides_to_a_completer_stops_the_start(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"complete\('dish'\): parameter 'menu'"):
+            FrontMcp("inn", prompts=[order]).check()
 
     async def test_a_completer_may_say_how_many_there_are(self, direct: Direct) -> None:
         completion = await direct.complete("resource", "paint://{shade}/{number}", "shade", "own")

@@ -29,8 +29,7 @@ class CompletableEntry(Entry):
         super().__init__(definition, app_id, threads=threads, providers=providers)
         self.completers: dict[str, Invoke] = {}
         for argument, body in definition.completer_bodies().items():
-            for name, type_ in body.injected.items():
-                providers.ask(type_, f"{definition.place}: complete({argument!r}), parameter {name!r}")
+            providers.ask(body.injected, f"{definition.place}: complete({argument!r})")
             self.completers[argument] = make_invoke(
                 body,
                 model_parameter=None,
