@@ -117,7 +117,7 @@ class Trace(Plugin):
             if is_cancellation(error):
                 self._ended(call, "cancelled")
             raise
-        self._ended(call, "is_error" if result.is_error else "ok")
+        self._ended(call, "is_error" if getattr(result, "is_error", False) else "ok")
         return result
 
     @hookimpl(specname="guard_call", trylast=True)
@@ -176,7 +176,10 @@ def _code(call: Call, error: BaseException) -> str:
     if isinstance(error, FrontMcpError) and (error.public or error is not call.failure):
         return error.code
     failed = isinstance(call.failure, FlowControl) and call.failure.original_error is error
-    return "TOOL_EXECUTION_ERROR" if failed or error is call.failure else "INTERNAL_ERROR"
+    if call.entry is None or not (failed or error is call.failure):
+        return "INTERNAL_ERROR"
+    left: FrontMcpError = call.entry.failed(call, error)
+    return left.code
 
 
 def show(call: TracedCall, console: Console | None = None) -> None:

@@ -17,7 +17,9 @@ from frontmcp import (
     FrontMcpError,
     InvalidOutputError,
     Plugin,
+    Prompt,
     PublicMcpError,
+    Resource,
     Tool,
     ToolContext,
     Will,
@@ -89,6 +91,47 @@ async def test_a_call_has_every_stage_in_the_order_of_the_journey() -> None:
     assert list(call.stages) == STAGES
     assert all(seconds >= 0 for seconds in call.stages.values())
     assert sum(call.stages.values()) <= call.seconds
+
+
+@Resource("desk://good")
+async def good() -> str:
+    return "good"
+
+
+@Resource("desk://bad")
+async def bad() -> str:
+    raise ValueError("bad")
+
+
+@Prompt
+async def greet(name: str) -> str:
+    if not name:
+        raise ValueError("nobody")
+    return f"Greet {name}."
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "outcome"),
+    [
+        ("read_resource", ("desk://good",), "ok"),
+        ("read_resource", ("desk://bad",), "RESOURCE_READ_ERROR"),
+        ("read_resource", ("desk://nothing",), "RESOURCE_NOT_FOUND"),
+        ("get_prompt", ("greet", {"name": "Dana"}), "ok"),
+        ("get_prompt", ("greet", {"name": ""}), "PROMPT_EXECUTION_FAILED"),
+        ("get_prompt", ("nobody",), "PROMPT_NOT_FOUND"),
+    ],
+)
+async def test_resources_and_prompts_are_traced_too(method: str, arguments: tuple[Any, ...], outcome: str) -> None:
+    trace = Trace()
+    server = FrontMcp("traced", resources=[good, bad], prompts=[greet], plugins=[trace])
+    async with create_direct(server) as direct:
+        if outcome == "ok":
+            await getattr(direct, method)(*arguments)
+        else:
+            with pytest.raises(FrontMcpError) as caught:
+                await getattr(direct, method)(*arguments)
+            assert caught.value.code == outcome
+    assert [call.outcome for call in trace.calls] == [outcome]
 
 
 async def test_time_goes_to_the_stage_that_took_it() -> None:
