@@ -5,12 +5,14 @@
 #   cli, testing      what people touch          plugins          the plugins of a server, hooks compiled
 #   direct            the server in-process      claims, loading  who claims which option; who there is
 #   server            the composition root       checks           what is wrong with a plugin, in words
-#   transports        stdio, HTTP, memory        hooks, chain     Will, Did, Around; one hook compiled
-#   pipeline          the road of a call         hookspecs        every hook there is
-#   asking            questions to the user      registry         what can be called
+#   assembly          the parts put together     hooks, chain     Will, Did, Around; one hook compiled
+#   configuration     settings from everywhere   hookspecs        every hook there is
+#   transports        stdio, HTTP, memory        registry         which entries there are, by name
+#   pipeline          the road of a call         entries          what can be called, kind by kind
+#   asking            questions to the user
 #
-#   below them: entries, invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
-#   errors, logs, settings
+#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
+#   authentication, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import statistics
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +91,20 @@ def test_the_contracts_of_pyproject_hold() -> None:
     script = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+def layers() -> list[str]:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    floors = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [name for floor in floors for name in floor.split(" | ") if name != "(__main__)"]
+
+
+def test_the_door_tells_of_every_floor() -> None:
+    lines = (ROOT / "frontmcp" / "__init__.py").read_text().splitlines()
+    comment = [line.strip("# ") for line in lines if line.startswith("#")]
+    names_of_columns = [column for line in comment for column in re.split(r" {2,}", line)[::2]]
+    told = re.findall(r"\w+", " ".join(names_of_columns))
+    assert [name for name in layers() if name not in told] == []
 
 
 ENGINES = {"frontmcp.schema.engine"}
