@@ -62,6 +62,7 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
+        """Whether the work should stop."""
         return self._reason is not None or self._check()
 
     @property

@@ -10,10 +10,7 @@ from frontmcp.errors import PublicMcpError
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationRequest:
-    """What an `authenticate` hook is given.
-
-    :ivar token: the bearer token, if the request has one.
-    """
+    """What an `authenticate` hook is given."""
 
     transport: str
     headers: Mapping[str, str]
@@ -21,6 +18,7 @@ class AuthenticationRequest:
 
     @property
     def token(self) -> str | None:
+        """The bearer token, if the request has one."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" and token else None
 

@@ -13,6 +13,8 @@ from frontmcp import Call, Plugin, ToolEntry, hookimpl
 
 
 class Aliasing(Plugin):
+    """Calls find a tool by every spelling of its name."""
+
     name = "aliasing"
 
     def __init__(self) -> None:

@@ -8,6 +8,8 @@ from frontmcp import Call, CallToolResult, Plugin, hookimpl
 
 
 class Formatting(Plugin):
+    """Makes the protocol's result of what a body returned."""
+
     name = "formatting"
 
     @hookimpl

@@ -9,6 +9,8 @@ from frontmcp.interfaces import ProgressUpdate
 
 
 class Progress(Plugin):
+    """Sends progress to the client, always rising."""
+
     name = "progress"
 
     @hookimpl

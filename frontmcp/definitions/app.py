@@ -111,12 +111,14 @@ class App:
 
     @property
     def id(self) -> str:
+        """What tells the app apart in a server: ``id=``, else made of its name."""
         if self._id is None:
             raise ConfigurationError("App(…) needs an id= or a name=")
         return self._id
 
     @property
     def name(self) -> str:
+        """What people read; the id when there is none."""
         return self._name or self.id
 
     @property

@@ -1,4 +1,4 @@
-"""The SDK's handlers ↔ the pipeline. The only module that touches what is private or provisional in the SDK.
+"""The SDK's handlers ↔ the pipeline. With `changes` and `listing`, all that touches what is provisional in the SDK.
 
 Both protocol eras arrive here: 2026-07-28 (every request stands alone) and sessions up to 2025-11-25.
 """
