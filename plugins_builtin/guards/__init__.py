@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, Final
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any, Final, final
 
 import anyio
+from pydantic import PlainValidator
 
 from frontmcp import AbortController, Call, CallNext, Option, Plugin, hookimpl
 from frontmcp.errors import ConfigurationError
 from frontmcp.interfaces import GuardStore
 from plugins_builtin.guards import specs
-from plugins_builtin.guards.counting import Counter
 from plugins_builtin.guards.errors import ExecutionTimeoutError
-from plugins_builtin.guards.memory import MemoryGuardStore
-from plugins_builtin.guards.options import Concurrency, Mark, RateLimit, Throttle, Timeout
 
 logger = logging.getLogger("frontmcp.guards")
 
@@ -30,6 +30,24 @@ DEFAULTS: Final = ("rate_limit", "concurrency", "timeout")
 ALL_CALLS: Final = "all calls"
 
 
+def _load(module: str) -> Any:
+    """A module of this package; loaded when an option first needs it, so that servers without one don't wait for it."""
+    return import_module(f"{__name__}.{module}")
+
+
+def _read(model: str, value: Any) -> Any:
+    return getattr(_load("options"), model).model_validate(value)
+
+
+def _option(name: str, model: str, **claim: Any) -> Option:
+    return Option(name, Annotated[Any, PlainValidator(partial(_read, model))], **claim)
+
+
+@final
+class Mark:
+    """Narrows a step to the entries of a server that asks for it: the plugin writes it, users can't."""
+
+
 MARK: Final = Mark()
 
 
@@ -38,18 +56,18 @@ class Guards(Plugin):
 
     name = "guards"
     options = (
-        Option("rate_limit", RateLimit, KINDS),
-        Option("concurrency", Concurrency, KINDS),
-        Option("timeout", Timeout, KINDS),
-        Option("throttle", Throttle, server=True),
+        _option("rate_limit", "RateLimit", kinds=KINDS),
+        _option("concurrency", "Concurrency", kinds=KINDS),
+        _option("timeout", "Timeout", kinds=KINDS),
+        _option("throttle", "Throttle", server=True),
         Option("client_limits", Mark, KINDS),
         Option("client_addresses", Mark, KINDS),
     )
 
     def __init__(self) -> None:
         self._manager: Any = None
-        self._throttle = Throttle()
-        self._counter: Counter | None = None
+        self._throttle: Any = None
+        self._counter: Any = None
 
     @hookimpl
     def register_hookspecs(self, manager: Any) -> None:
@@ -59,7 +77,9 @@ class Guards(Plugin):
     @hookimpl(trylast=True)
     def guard_store(self, config: Any) -> GuardStore | None:
         if config is None or config == "memory":
-            return MemoryGuardStore(self._throttle.max_partitions)
+            bounds = {} if self._throttle is None else {"max_partitions": self._throttle.max_partitions}
+            store: GuardStore = _load("memory").MemoryGuardStore(**bounds)
+            return store
         return config if isinstance(config, GuardStore) else None
 
     # The start
@@ -67,7 +87,8 @@ class Guards(Plugin):
     @hookimpl
     def prepare_entry(self, entry: Any, server: Any) -> None:
         throttle = server.options.get("throttle")
-        if not isinstance(throttle, Throttle) or entry.kind not in KINDS:
+        # One that is wrong is still as it was given, and stops the start.
+        if not hasattr(throttle, "default_timeout") or entry.kind not in KINDS:
             return
         for name in DEFAULTS:
             default = getattr(throttle, f"default_{name}")
@@ -80,13 +101,13 @@ class Guards(Plugin):
 
     @hookimpl
     def settled(self, server: Any) -> None:
-        self._throttle = server.options.get("throttle") or self._throttle
-        counts = self._throttle.store is not None or any(map(_counts, server.entries()))
+        self._throttle = server.options.get("throttle")
+        config = None if self._throttle is None else self._throttle.store
+        counts = config is not None or any(map(_counts, server.entries()))
         if counts and self._counter is None:
-            self._counter = Counter(self._make_store(), server.name)
+            self._counter = _load("counting").Counter(self._make_store(config), server.name)
 
-    def _make_store(self) -> GuardStore:
-        config = self._throttle.store
+    def _make_store(self, config: Any) -> GuardStore:
         store = self._manager.call("guard_store", config)
         if store is None:
             raise ConfigurationError(f"throttle: {_unknown(config)}")
@@ -124,7 +145,6 @@ class Guards(Plugin):
     async def check_authorities(self, call: Call) -> None:
         request = call.request
         if call.origin == "client" and (request.client_ip is not None or request.transport == "http"):
-            assert self._throttle.ip_filter is not None
             self._throttle.ip_filter.check(request.client_ip)
 
     @hookimpl(option="client_limits", specname="guard_call", priority=-1)
@@ -132,7 +152,7 @@ class Guards(Plugin):
         if call.origin != "client":
             return await call_next()
         rate_limit, concurrency = self._throttle.global_rate_limit, self._throttle.global_concurrency
-        counter, name = self._counting, call.server.name
+        counter, name = self._counter, call.server.name
         if rate_limit is not None:
             await counter.count(call, rate_limit, ALL_CALLS, name)
         if concurrency is None:
@@ -142,14 +162,14 @@ class Guards(Plugin):
     @hookimpl(option="rate_limit", specname="guard_call")
     async def limit_rate(self, call: Call, call_next: CallNext) -> Any:
         entry = call.entry
-        await self._counting.count(call, entry.options["rate_limit"], f"{entry.kind} {entry.id}", entry.name)
+        await self._counter.count(call, entry.options["rate_limit"], f"{entry.kind} {entry.id}", entry.name)
         return await call_next()
 
     @hookimpl(option="concurrency", specname="guard_call", priority=1)
     async def limit_concurrency(self, call: Call, call_next: CallNext) -> Any:
         entry = call.entry
         limit = entry.options["concurrency"]
-        return await self._counting.hold(call, call_next, limit, f"{entry.kind} {entry.id}", entry.name)
+        return await self._counter.hold(call, call_next, limit, f"{entry.kind} {entry.id}", entry.name)
 
     @hookimpl(option="timeout", tryfirst=True)
     async def around_execute(self, call: Call, call_next: CallNext) -> Any:
@@ -162,11 +182,6 @@ class Guards(Plugin):
         # Once the call has ended its signal follows no other: a thread that runs on is to find it aborted.
         assert call.signal.aborted
         raise ExecutionTimeoutError(call.entry.name, milliseconds)
-
-    @property
-    def _counting(self) -> Counter:
-        assert self._counter is not None
-        return self._counter
 
 
 def _limits(entry: Any) -> list[Any]:

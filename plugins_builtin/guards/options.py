@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, TypeAlias, final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
@@ -77,8 +77,3 @@ class Throttle(BaseModel):
     ip_filter: IpFilter | None = None
     store: Any = Field(default=None, repr=False)
     max_partitions: int = Field(default=100_000, gt=0)
-
-
-@final
-class Mark:
-    """Narrows a step to the entries of a server that asks for it: the plugin writes it, users can't."""

@@ -603,10 +603,11 @@ class TestStart:
         ("throttle", "said"),
         [
             ({"global_rate_limits": {}}, "global_rate_limits"),
+            ("much", "should be a valid dictionary"),
             ({"ip_filter": {"deny": ["office"]}}, 'should be an IP address or a network like "10.0.0.0/8"'),
         ],
     )
-    def test_a_wrong_throttle_stops_it(self, throttle: dict[str, Any], said: str) -> None:
+    def test_a_wrong_throttle_stops_it(self, throttle: Any, said: str) -> None:
         with pytest.raises(ConfigurationError, match="throttle") as refused:
             FrontMcp("desk", tools=[limited()], throttle=throttle).check()
         assert said in str(refused.value)
