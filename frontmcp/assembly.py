@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,8 @@ from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
 from frontmcp.registry import Registry
 from frontmcp.threads import Threads
+
+logger = logging.getLogger("frontmcp.server")
 
 
 class Assembly:
@@ -45,6 +48,8 @@ class Assembly:
                 except ConfigurationError as error:
                     self.problems.extend(error.problems)
         self._settle(self.problems)
+        for told in self.plugins.unmatched(self.registry.entries()):
+            logger.warning("%s", told)
 
     def add(self, definition: Definition, app_id: str) -> Entry:
         """Register one more entry, and settle anew.

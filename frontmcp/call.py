@@ -6,6 +6,7 @@ request, its `Peer`, without knowing the registry, the pipeline or a transport.
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import uuid
@@ -17,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Protocol, TypeAlias, TypeVar, final
 
 from frontmcp.abort import AbortController, AbortSignal
-from frontmcp.errors import FrontMcpError, InvalidInputError, Response
+from frontmcp.errors import FrontMcpError, InvalidInputError, Response, shorten
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
@@ -31,6 +32,9 @@ CallNext: TypeAlias = Callable[[], Awaitable[Any]]
 """The rest of a stage, as a wrapper hook sees it: ``await call_next()``."""
 
 T = TypeVar("T")
+PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+"""Types whose values nobody can change."""
+
 _UNSET: Final[Any] = object()
 
 
@@ -299,7 +303,6 @@ class Call:
     plan: Any = None
     context: Any = None
     failure: BaseException | None = None
-    formatted: Any = None
     baseline: Any = None
     kept = False
     record: Any = None
@@ -357,10 +360,24 @@ class Call:
             if self.listing:
                 raise Undecided("A listing has no input")
             try:
-                self._input = self.entry.validate(self.arguments)
+                self._input = self.entry.validate(self.pristine_arguments())
             except InvalidInputError as error:
                 self._invalid = error
         return self._invalid
+
+    def pristine_arguments(self) -> Mapping[str, Any]:
+        """The arguments, out of reach of a body that changes them where the call may run again."""
+        plan = self.plan
+        if (
+            plan is None
+            or (plan.around is None and plan.guard is None)
+            or PLAIN.issuperset(map(type, self.arguments.values()))
+        ):
+            return self.arguments
+        try:
+            return copy.deepcopy(self.arguments)
+        except Exception:
+            return self.arguments
 
     def restart(self) -> None:
         """Forget what an earlier run left, for a guard that runs the call again."""
@@ -400,7 +417,7 @@ class Call:
     @property
     def path(self) -> str:
         """``a → b → c``, from the client's call to this one."""
-        own = self.entry.name if self.entry is not None else self.name
+        own = self.entry.name if self.entry is not None else shorten(self.name)
         return own if self.parent is None else f"{self.parent.path} → {own}"
 
     @property
@@ -420,8 +437,7 @@ class Call:
 
         :raises InvalidOutputError: the value does not match, or is no JSON.
         """
-        self.formatted = self.entry.format(self, value)
-        return self.formatted
+        return self.entry.format(self, value)
 
     def __repr__(self) -> str:
         return f"<Call {self.path} of {self.caller.sub}>"

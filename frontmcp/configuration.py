@@ -53,13 +53,8 @@ class Configuration:
 
     def __init__(self, code: dict[str, Any], locked: Sequence[str]) -> None:
         self._code = code
-        self._locked = tuple(locked)
+        self.locked = tuple(locked)
         self._more: tuple[Layer, ...] = (environment_layer(os.environ),)
-
-    @property
-    def given(self) -> CoreSettings:
-        """The core's settings before anything was read."""
-        return CoreSettings()
 
     def add_plugin(self, plugin: Any, *, first: str | None) -> None:
         """Add a plugin to code's own; by its name to the front of the order, when given."""
@@ -82,7 +77,7 @@ class Configuration:
 
     def read(self) -> tuple[dict[str, Setting], CoreSettings, dict[str, Any], list[str]]:
         """Every setting with its source; those of the core; those for plugins; and what is wrong, in words."""
-        settings, problems = merge((Layer("code", self._code), *self._more), self._locked)
+        settings, problems = merge((Layer("code", self._code), *self._more), self.locked)
         values = {name: setting.value for name, setting in settings.items()}
         own = {name: values.pop(name) for name in CoreSettings.model_fields}
         while True:

@@ -342,7 +342,8 @@ def shorten(text: str, limit: int = 128) -> str:
 def unwrap_group(error: BaseException) -> BaseException:
     """The first leaf of an exception group; any other error is itself (api.md, "In a task group")."""
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        # On trio a cancellation may travel beside the error that it led to.
+        error = next((each for each in error.exceptions if isinstance(each, Exception)), error.exceptions[0])
     return error
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from frontmcp.errors import shorten
+
 FIELDS: Final = ("request_id", "caller", "path", "error_id")
 """What records of calls carry beside the usual."""
 
@@ -50,7 +52,8 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name))
+        # A caller's id or a name may come from outside: it must not begin a line of its own.
+        fields = " ".join(f"{name}={shorten(str(getattr(record, name)))}" for name in FIELDS if hasattr(record, name))
         return super().formatMessage(record) + (f"  [{fields}]" if fields else "")
 
 

@@ -191,6 +191,19 @@ class PluginManager:
         """The implementations of a hook, in order; only those that concern ``entry``, when given."""
         return [each.step for each in self._implementations[hook] if entry is None or each.concerns(entry)]
 
+    def is_built_in(self, name: str) -> bool:
+        """Whether the active plugin of a name is the built-in one, not what replaces it."""
+        return any(info.is_active and info.name == name and info.origin == "built-in" for info in self.infos)
+
+    def unmatched(self, entries: Sequence[Entry]) -> Iterator[str]:
+        """Hooks narrowed by ``tools=`` to patterns that match no entry: most likely misspelt, in words."""
+        names = [entry.name for entry in entries]
+        for each in itertools.chain.from_iterable(self._implementations.values()):
+            patterns = each.options.tools
+            if patterns and not any(each.concerns(entry) for entry in entries):
+                told = f"tools={', '.join(map(repr, patterns))} matches no tool{nearest(patterns[0], names)}"
+                yield f'plugin "{each.step.plugin}", {each.step.place}: {told}'
+
     def unbound_steps(self, hook: str) -> list[Step]:
         """The implementations that are not narrowed to some entries, for a call that found none."""
         return [each.step for each in self._implementations[hook] if not each.options.narrows]

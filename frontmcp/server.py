@@ -15,8 +15,9 @@ import anyio.lowlevel
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
+from frontmcp.checks import nearest
 from frontmcp.claims import Claims
-from frontmcp.configuration import Configuration
+from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
@@ -28,7 +29,6 @@ from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
 from frontmcp.registry import ListName, ToolEntry
-from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
 from frontmcp.transports.listing import ListOptions
@@ -60,6 +60,7 @@ class FrontMcp:
     ``FrontMcp(info={"name": …, "version": …}, apps=[desk])`` names its apps.
 
     :param name: the server's name, unless ``info`` has it.
+    :param version: the server's version, unless ``info`` has it.
     :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
     :param apps: `App` objects and classes decorated with `App`.
     :param tools: tools of the server's own, unnamed app; likewise ``resources`` and ``prompts``.
@@ -87,6 +88,7 @@ class FrontMcp:
         self,
         name: str | None = None,
         *,
+        version: str | None = None,
         info: Mapping[str, Any] | None = None,
         apps: Iterable[Any] = (),
         tools: Iterable[Any] = (),
@@ -108,7 +110,8 @@ class FrontMcp:
         locked: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        self.info = {"version": "0.0.0", **({"name": name} if name is not None else {}), **(info or {})}
+        said = {"name": name, "version": version or "0.0.0"} if name is not None else {"version": version or "0.0.0"}
+        self.info: dict[str, Any] = {**said, **(info or {})}
         self._configuration = Configuration(
             {
                 "instructions": instructions,
@@ -125,9 +128,7 @@ class FrontMcp:
             },
             locked,
         )
-        self.settings: dict[str, Setting] = {}
-        self.core = self._configuration.given
-        self.options: dict[str, Any] = {}
+        self.settings, self.core, self.options, _ = self._configuration.read()
         self.default_environment = "development"
         self._environment = environment
         self._given_providers = list(providers)
@@ -210,6 +211,7 @@ class FrontMcp:
         :raises ConfigurationError: the file can't be read, with the place.
         """
         self._configuration.configure(file, command_line)
+        self.settings, self.core, self.options, _ = self._configuration.read()
         self._assembly = self._wire = None
 
     @property
@@ -257,9 +259,9 @@ class FrontMcp:
 
     def _define(self, app: App, definition: Definition) -> None:
         """A definition that was added to an app after the server was made."""
-        self._definitions.append((app.id, definition))
         if self._assembly is not None:
             self._assembly.add(definition, app.id)
+        self._definitions.append((app.id, definition))
 
     async def add_tool(self, tool: Any, *, app: str | None = None) -> ToolEntry:
         """Add a tool while the server runs; clients are told that the list changed.
@@ -382,9 +384,17 @@ class FrontMcp:
 
     def _check_options(self, claims: Claims) -> list[str]:
         """Check the settings that plugins claim; a variable of the environment that means nothing is passed over."""
-        problems = []
+        known = {*CoreSettings.model_fields, *claims.names("server")}
+        problems = [
+            f'locked=: there is no setting "{name}"{nearest(name, known)}'
+            for name in self._configuration.locked
+            if name not in known
+        ]
         for name in list(self.options):
             setting = self.settings[name]
+            if near := nearest(name, CoreSettings.model_fields):
+                problems.append(f'setting from {setting.source}: there is no setting "{name}"{near}')
+                continue
             if setting.is_environment and claims.is_foreign(name):
                 logger.warning("%s means nothing to this server", setting.source)
                 del self.options[name]
@@ -553,12 +563,13 @@ class FrontMcp:
         :param transport: ``"stdio"``, or ``"http"`` with the options of `http_app`, ``host`` and ``port`` among them.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
+        if transport == "http":
+            self.default_environment = "production"
         self.check()
         configure_logging(self.log_options)
         if transport == "stdio":
             run_stdio(self, **options)
         elif transport == "http":
-            self.default_environment = "production"
             run_http(self, self.http_options(**options))
         else:
             raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')

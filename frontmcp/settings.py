@@ -77,7 +77,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     A value is JSON where it can be read as such, else text.
     """
     values: dict[str, Any] = {}
-    for variable, text in environ.items():
+    for variable, text in sorted(environ.items(), key=lambda item: item[0].count(SEPARATOR)):
         name = variable.removeprefix(PREFIX)
         if name == variable or name in NOT_SETTINGS or not name:
             continue
@@ -150,6 +150,8 @@ def shown(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, str]]:
 def _hidden(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _hidden(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(name, item) for item in value]
     if any(word in name.lower() for word in SECRET_WORDS) and value is not None:
         return "********"
     if isinstance(value, str) and "://" in value and "@" in value:

@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
-import pydantic_core
 from pydantic import BaseModel
 
 from frontmcp.asking.elicit import Once
@@ -38,7 +37,7 @@ class Suspended:
     state: State
 
 
-class _Left(BaseException):
+class Left(BaseException):
     """Unwinds a body that is shielded from cancellation."""
 
 
@@ -97,6 +96,9 @@ class Suspension:
                 result = await start()
             except Exception as error:
                 failure = error
+            except BaseException as error:
+                if not is_left(error):
+                    raise
         if self._pending:
             return Suspended(self._pending, await self._state())
         self._warn_of_unclaimed()
@@ -124,13 +126,14 @@ class Suspension:
         self._scope.cancel("the client's user is asked")
         with anyio.move_on_after(SHIELD_SECONDS):
             await anyio.sleep_forever()
-        raise _Left
+        raise Left
 
     async def inner(self, call: Call, runner: _Runner) -> Any:
         """Run an inner call, unless it finished in an earlier attempt: then serve how it ended."""
         try:
             runner.find(call)
-        except FrontMcpError:
+        except Exception:
+            # Whatever it is, it happens again on the road, where it is told and classified.
             return await runner.run(call)
         key = (_key(call.parent), _target(call), _arguments(call))
         earlier = self._kept.get(key)
@@ -212,6 +215,11 @@ class Suspension:
                 )
 
 
+def is_left(error: BaseException) -> bool:
+    """Whether an error is a suspension on its way out, alone or among others."""
+    return isinstance(error, Left) or (isinstance(error, BaseExceptionGroup) and error.subgroup(Left) is not None)
+
+
 def _answered(asked: list[str], responses: Mapping[str, Answer]) -> dict[str, Any]:
     given = {key: responses[key] for key in asked if key in responses}
     return {key: {"action": answer.action, "content": answer.content} for key, answer in given.items()}
@@ -248,11 +256,21 @@ def _target(call: Call) -> str:
 
 
 def _arguments(call: Call) -> str:
-    if call.validate() is not None:
-        return _digest("invalid", dict(call.arguments))
-    return _digest(pydantic_core.to_jsonable_python(call.input, fallback=repr))
+    """What was asked, as it was sent: typed input may be shown in fewer words than tell it apart, such as a secret."""
+    return _digest({str(name): value for name, value in call.arguments.items()})
 
 
 def _digest(*parts: Any) -> str:
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=repr)
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_exact)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _exact(value: Any) -> Any:
+    """A Python value among arguments as JSON that no other value has."""
+    kind = type(value).__qualname__
+    if hasattr(value, "get_secret_value"):
+        return [kind, value.get_secret_value()]
+    if isinstance(value, set | frozenset):
+        return [kind, sorted(map(repr, value))]
+    fields = getattr(value, "__dict__", None)
+    return [kind, fields if fields else repr(value)]

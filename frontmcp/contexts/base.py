@@ -234,6 +234,8 @@ def _from_thread(function: Callable[[], Awaitable[T]]) -> T:
     async def run() -> T:
         return await function()
 
+    # A body whose client has gone may run on in its thread, but does nothing more in the client's name.
+    anyio.from_thread.check_cancelled()
     return anyio.from_thread.run(run)
 
 

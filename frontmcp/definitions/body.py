@@ -158,10 +158,21 @@ def _drop_self(found: Parameters) -> None:
         del found[first.name]
 
 
+def _refuse_foreign_context(name: str, annotation: Any, context_class: type[Context]) -> None:
+    """What looks like the context of another framework would become an argument that the model must give."""
+    unsaid = name in ("ctx", "context") and annotation in (Any, inspect.Parameter.empty)
+    if unsaid or getattr(annotation, "__name__", "") == "Context":
+        raise ConfigurationError(
+            f"parameter {name!r} looks like a context: annotate it with {context_class.__name__}, "
+            "or give an argument another name"
+        )
+
+
 def _context_parameter(found: Parameters, context_class: type[Context]) -> tuple[str | None, type[Context] | None]:
     for name, parameter in found.items():
         annotation = parameter.annotation
         if not (isinstance(annotation, type) and issubclass(annotation, Context)):
+            _refuse_foreign_context(name, annotation, context_class)
             continue
         if issubclass(annotation, context_class):
             return name, annotation

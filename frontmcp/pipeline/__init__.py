@@ -96,6 +96,8 @@ class Pipeline:
             around=compile_wrappers(around, self._execute) if around else None,
             did=compile_all(steps["did_execute"]),
             format=chain("format_result", entry) or Call.format,
+            # A result of the core's own making is checked already, unless a plugin had it in its hands.
+            recheck=any(not self.plugins.is_built_in(step.plugin) for step in steps["format_result"]),
             progress=chain("on_progress", entry),
             notify=chain("on_notify", entry),
             steps={hook: found for hook, found in steps.items() if found},
@@ -280,7 +282,7 @@ class Pipeline:
         except Response as response:
             value = response.value
         result = plan.format(call, value)
-        if result is not call.formatted:
+        if plan.recheck:
             call.entry.check(result)
         return result
 

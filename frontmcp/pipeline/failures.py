@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import sniffio
 
+from frontmcp.asking.suspension import is_left
 from frontmcp.call import Call
 from frontmcp.chain import add_note, blame, run_step
 from frontmcp.errors import (
@@ -106,6 +107,8 @@ def is_cancellation(error: BaseException) -> bool:
     """Whether an error must pass untouched: cancellation that somebody asked for, or the end of the program."""
     if isinstance(error, Exception):
         return False
+    if is_left(error):
+        return True
     if isinstance(error, KeyboardInterrupt):
         return True
     if isinstance(error, GeneratorExit):

@@ -30,6 +30,7 @@ class Plan:
     around: Callable[[Call], Awaitable[Any]] | None
     did: Callable[[Call], Awaitable[Any]] | None
     format: Callable[[Call, Any], Any]
+    recheck: bool
     progress: Callable[..., Awaitable[Any]] | None
     notify: Callable[..., Awaitable[Any]] | None
     steps: dict[str, list[Step]] = field(default_factory=dict)
@@ -55,7 +56,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def fresh_input(call: Call) -> Any:
     """Input for another execution: validated anew, with what will hooks changed, without what the body changed."""
-    fresh = call.entry.validate(call.arguments)
+    fresh = call.entry.validate(call.pristine_arguments())
     if call.baseline is None:
         return fresh
     validated, after_will, given = call.baseline

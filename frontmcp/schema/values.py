@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -100,6 +101,9 @@ def children(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def unserializable(value: Any) -> InvalidOutputError:
     """The error for a value that is no JSON, naming the innermost part that is none."""
+    if inspect.iscoroutine(value):
+        value.close()
+        return InvalidOutputError("the value is a coroutine; is an await missing?")
     return InvalidOutputError("not serializable as JSON", dotted(_path_to_unserializable(value)))
 
 

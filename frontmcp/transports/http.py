@@ -157,15 +157,16 @@ class _App(Starlette):
     """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app."""
 
     _running = False
+    _tried: anyio.Event | None = None
     _holder: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._with_lifespan(scope, receive, send)
-            return
-        if not self._running:
-            await self._start_mounted()
-        await super().__call__(scope, receive, send)
+        elif self._running or await self._start_mounted():
+            await super().__call__(scope, receive, send)
+        else:
+            await PlainTextResponse("the server could not start; its log says why\n", 503)(scope, receive, send)
 
     async def _with_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def noticing(message: Message) -> None:
@@ -174,28 +175,31 @@ class _App(Starlette):
 
         await super().__call__(scope, receive, noticing)
 
-    async def _start_mounted(self) -> None:
-        """Hold the lifespan open in a task of its own, which ends with the event loop."""
-        self._running = True
-        ready = anyio.Event()
-        if sniffio.current_async_library() == "asyncio":
-            self._holder = asyncio.get_running_loop().create_task(self._hold(ready))
-        else:
-            import trio
+    async def _start_mounted(self) -> bool:
+        """Hold the lifespan open in a task of its own, which ends with the event loop; whether it has begun."""
+        if self._tried is None:
+            self._tried = anyio.Event()
+            if sniffio.current_async_library() == "asyncio":
+                self._holder = asyncio.get_running_loop().create_task(self._hold(self._tried))
+            else:
+                import trio
 
-            self._holder = trio.lowlevel.spawn_system_task(self._hold, ready)
-        await ready.wait()
+                self._holder = trio.lowlevel.spawn_system_task(self._hold, self._tried)
+        await self._tried.wait()
+        return self._running
 
-    async def _hold(self, ready: anyio.Event) -> None:
+    async def _hold(self, tried: anyio.Event) -> None:
         try:
             lifespan: AbstractAsyncContextManager[Any] = self.router.lifespan_context(self)
             async with lifespan:
-                ready.set()
+                self._running = True
+                tried.set()
                 await anyio.sleep_forever()
         except Exception:
             logger.exception("the mounted server could not start")
+        finally:
             self._running = False
-            ready.set()
+            tried.set()
 
 
 def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Config:
