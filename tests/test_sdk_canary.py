@@ -52,6 +52,7 @@ INSIDE = ("frontmcp/transports/", "frontmcp/testing/")
 ELSEWHERE = {
     "frontmcp/asking/elicit.py": {"mcp.server.elicitation"},
     "frontmcp/definitions/resource.py": {"mcp.shared.uri_template"},
+    "plugins_builtin/authorities/auth.py": {"mcp.server.auth.routes"},
 }
 """Modules of the SDK that others use: pure functions, which know no connection."""
 
