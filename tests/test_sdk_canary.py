@@ -478,3 +478,8 @@ def test_no_private_module_of_the_sdk_is_imported() -> None:
         if any(part.startswith("_") for part in module.split("."))
     }
     assert private == set()
+
+
+def test_the_sdk_traces_by_one_middleware_of_this_name() -> None:
+    """transports/wire.py drops it where opentelemetry-sdk is not installed, since it then costs and does nothing."""
+    assert [type(each).__name__ for each in Server("canary").middleware] == ["OpenTelemetryMiddleware"]
