@@ -23,16 +23,7 @@ def run_stdio(served: Any) -> None:
     """
     served.check()
     served.wire.server.transport = "stdio"
-    anyio.run(_serve, served.wire.server, backend_options={"use_uvloop": uvloop_installed()})
-
-
-def uvloop_installed() -> bool:
-    """Whether the extra ``fast`` brought uvloop."""
-    try:
-        import uvloop  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    anyio.run(_serve, served.wire.server)
 
 
 async def _serve(server: Server[Any]) -> None:
