@@ -6,7 +6,7 @@ import base64
 import mimetypes
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, get_args, get_origin
+from typing import Any, ClassVar, get_args, get_origin
 from urllib.parse import quote
 
 from mcp_types import (
@@ -116,8 +116,6 @@ class File(_Media):
                 pass
         return super().to_contents(uri)
 
-
-Content: TypeAlias = Image | Audio | File | ContentBlock
 
 BLOCK_TYPES = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 MEDIA_TYPES = (Image, Audio, File)

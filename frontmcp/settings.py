@@ -93,7 +93,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 
 
 def _read(name: str, text: str) -> Any:
-    if name in ("plugins", "plugin_order", "locked") and not text.startswith("["):
+    if name in ("plugins", "plugin_order") and not text.startswith("["):
         return [word.strip() for word in text.split(",") if word.strip()]
     try:
         return json.loads(text)

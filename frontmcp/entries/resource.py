@@ -59,7 +59,7 @@ class ResourceEntry(Entry):
         """
         try:
             if isinstance(value, ReadResourceResult):
-                self._check(value)
+                check_sendable(value)
                 return value
             several = value if _is_several(value) else [value]
             return ReadResourceResult(
@@ -91,12 +91,9 @@ class ResourceEntry(Entry):
         text = text_of(value) if value is not None else "null"
         return TextResourceContents(uri=uri, mime_type=mime_type or default, text=text)
 
-    def _check(self, result: ReadResourceResult) -> None:
-        check_sendable(result)
-
     def check(self, result: ReadResourceResult) -> None:
         try:
-            self._check(result)
+            check_sendable(result)
         except InvalidOutputError as error:
             raise error.of("Resource output") from error.__cause__
 

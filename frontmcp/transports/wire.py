@@ -406,8 +406,7 @@ class Wire:
         except MCPError:
             raise
         except Exception as error:
-            ours = error if isinstance(error, FrontMcpError) else InternalMcpError(describe(error))
-            raise MCPError(types.INVALID_REQUEST, self._text(ours)) from None
+            raise MCPError(types.INVALID_REQUEST, self._text(_ours(error))) from None
 
     def _text(self, error: FrontMcpError) -> str:
         error_id = f"err_{uuid.uuid4().hex[:16]}"
