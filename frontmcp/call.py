@@ -484,6 +484,10 @@ class Peer(Protocol):
         """Send a log message, where the client asked for its level."""
         ...
 
+    async def close_stream(self) -> None:
+        """Close the stream of the request, where the client can fetch later what it then misses."""
+        ...
+
     @property
     def can_ask(self) -> bool:
         """Whether the client declared that its user can be asked, and there is a way to ask."""

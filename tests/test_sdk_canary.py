@@ -28,14 +28,16 @@ from mcp.server.request_state import (
     RequestStateSecurity,
 )
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http import EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp.shared.message import SessionMessage
 from mcp.shared.uri_template import UriTemplate
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
-from starlette.routing import Route
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("frontmcp", "plugins_builtin", "contrib")
@@ -50,6 +52,7 @@ INSIDE = ("frontmcp/transports/", "frontmcp/testing/")
 """Where the SDK's inside may be touched."""
 
 ELSEWHERE = {
+    "frontmcp/definitions/tool.py": {"mcp.shared.inbound"},
     "frontmcp/asking/elicit.py": {"mcp.server.elicitation"},
     "frontmcp/definitions/resource.py": {"mcp.shared.uri_template"},
     "plugins_builtin/authorities/auth.py": {"mcp.server.auth.routes"},
@@ -226,25 +229,48 @@ async def _() -> None:
 
 
 @canary(
-    "Server.streamable_http_app and its session_manager", "frontmcp/transports/http.py", token="streamable_http_app"
+    "StreamableHTTPSessionManager and its endpoint",
+    "frontmcp/transports/http.py",
+    token="StreamableHTTPASGIApp(",
 )
 async def _() -> None:
-    server: Server[Any] = Server("x")
-    app = server.streamable_http_app(
-        streamable_http_path="/here",
-        stateless_http=False,
+    sessions = StreamableHTTPSessionManager(
+        Server("x"),
+        stateless=False,
         json_response=False,
-        transport_security=TransportSecuritySettings(allowed_hosts=[], allowed_origins=[]),
-        host="127.0.0.1",
+        security_settings=TransportSecuritySettings(allowed_hosts=[], allowed_origins=[]),
         max_request_body_size=1,
+        retry_interval=1,
         session_idle_timeout=1,
         max_sessions=1,
-        custom_starlette_routes=[],
     )
-    [route] = [route for route in app.routes if isinstance(route, Route) and route.path == "/here"]
-    assert callable(route.app)
-    async with server.session_manager.run():
+    assert callable(StreamableHTTPASGIApp(sessions))
+    async with sessions.run():
         pass
+
+
+@canary(
+    "StreamableHTTPSessionManager.event_store, read for each session that begins",
+    "frontmcp/transports/replay.py",
+    token="def event_store",
+)
+async def _() -> None:
+    admit = inspect.getsource(StreamableHTTPSessionManager._admit_session)
+    assert "event_store=self.event_store" in admit
+    assert list(inspect.signature(EventStore.store_event).parameters) == ["self", "stream_id", "message"]
+
+
+@canary("ServerRequestContext.close_sse_stream", "frontmcp/transports/wire.py", token="close_sse_stream")
+async def _() -> None:
+    await looked("legacy", lambda ctx: ctx.close_sse_stream)
+
+
+@canary("find_invalid_x_mcp_header", "frontmcp/definitions/tool.py", token="find_invalid_x_mcp_header")
+async def _() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
+    assert find_invalid_x_mcp_header(schema) is None
+    schema["properties"]["a"]["type"] = "number"
+    assert "only permitted on integer/string/boolean" in (find_invalid_x_mcp_header(schema) or "")
 
 
 @canary(

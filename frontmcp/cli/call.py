@@ -139,6 +139,9 @@ class Terminal:
         text = message.data if isinstance(message.data, str) else json.dumps(message.data, default=str)
         self._bar.console.print(f"{message.level}: {text}", markup=False, highlight=False)
 
+    async def close_stream(self) -> None:
+        """There is none."""
+
     async def ask(self, question: Question) -> Answer:
         raise NotImplementedError("nobody can be asked from the command line")
 

@@ -189,6 +189,20 @@ class Context:
         """`notify`, inside a sync body."""
         _from_thread(lambda: self.notify(message, level))
 
+    async def close_stream(self) -> None:
+        """Close the HTTP stream of the request while the call goes on: its client comes back and fetches the rest.
+
+        For long calls, which then hold no connection. Nothing happens but for a client of 2025-11-25 on a server with
+        ``http={"event_store": True}``; 2026-07-28 has no such way.
+        """
+        peer = self.call.request.peer
+        if peer is not None:
+            await peer.close_stream()
+
+    def close_stream_sync(self) -> None:
+        """`close_stream`, inside a sync body."""
+        _from_thread(self.close_stream)
+
     async def once(self, key: str, function: Callable[[], Any]) -> Any:
         """The result of ``function``, run once per client call, also when a question makes the body run again.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, overload
 
+from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp_types import Icon, ToolAnnotations
 from pydantic import BaseModel
 
@@ -139,6 +140,8 @@ class Tool(Definition):
 
     def _check(self) -> None:
         self._check_parameters()
+        if problem := find_invalid_x_mcp_header(self.input.schema):
+            raise ConfigurationError(f"input schema: {problem}")
         self._check_output()
 
     def _check_output(self) -> None:

@@ -227,9 +227,7 @@ class Pipeline:
         """
         entry = call.entry
         if entry is None:
-            entry = self._directories[call.kind].find(call)
-            if entry is None:
-                entry = self._resolved(call)
+            entry = self.resolve(call)
         plan: Plan = entry.plan
         call.entry = entry
         if plan.visible is not None and False in plan.visible(call, entry):
@@ -237,6 +235,14 @@ class Pipeline:
             raise self._directories[call.kind].not_found(call.name)
         call.plan = plan
         return plan
+
+    def resolve(self, call: Call) -> Entry:
+        """What the name of a call leads to, whoever asks.
+
+        :raises FrontMcpError: there is none; in the words of the kind.
+        """
+        entry = self._directories[call.kind].find(call)
+        return self._resolved(call) if entry is None else entry
 
     def _resolved(self, call: Call) -> Entry:
         found = self._resolve(call.name, call) if self._resolve is not None and call.kind == "tool" else None

@@ -20,13 +20,17 @@ class Identifying(Protocol):
 
 
 class Admission:
-    """Stands before the MCP endpoint. The wire keeps who it is for the message that the request carries."""
+    """Stands before the MCP endpoint. The wire keeps who it is for the message that the request carries.
+
+    What reads HTTP for uvicorn may leave whitespace around the values of headers, which means nothing (RFC 9110, 5.5).
+    """
 
     def __init__(self, app: ASGIApp, wire: Identifying) -> None:
         self._app = app
         self._wire = wire
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
         try:
             await self._wire.identify(Request(scope))
         except AuthenticationError as error:

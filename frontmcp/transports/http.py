@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import sniffio
 import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sse_starlette.sse import AppStatus
@@ -20,17 +21,19 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from frontmcp.errors import ConfigurationError
 from frontmcp.transports.admission import Admission
 from frontmcp.transports.posts import PostGuard
+from frontmcp.transports.replay import ReplayingSessions
 from frontmcp.transports.wire import InFlight, Wire
 
 logger = logging.getLogger("frontmcp.http")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
 
 class HttpOptions(BaseModel):
@@ -50,6 +53,10 @@ class HttpOptions(BaseModel):
     :ivar session_idle_timeout: seconds without a request or an open stream after which a session of a client up to
         2025-11-25 ends; None never ends one.
     :ivar max_sessions: such sessions at a time; who would open another gets 503.
+    :ivar event_store: keep the latest messages of each such session, so that a client whose stream broke fetches what
+        it missed, and a call may close its stream and go on (`Context.close_stream`).
+    :ivar retry_interval: seconds after which a client with a closed stream is to come back, where there is an event
+        store.
     :ivar limit_concurrency: connections and requests at a time, idle connections among them; further ones get 503.
     :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``; 0 ignores the header.
     :ivar grace: seconds that calls in flight get at shutdown.
@@ -69,6 +76,8 @@ class HttpOptions(BaseModel):
     body_timeout: float = Field(30, gt=0, allow_inf_nan=False)
     session_idle_timeout: float | None = Field(1800, gt=0, allow_inf_nan=False)
     max_sessions: int = Field(10_000, gt=0)
+    event_store: bool = False
+    retry_interval: float = Field(1, ge=0, allow_inf_nan=False)
     limit_concurrency: int | None = Field(1000, gt=0)
     trusted_proxy_depth: int = Field(0, ge=0)
     grace: int = Field(10, ge=0)
@@ -87,42 +96,46 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
         )
     wire = served.wire
     wire.trusted_proxy_depth = options.trusted_proxy_depth
+    wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
-    inner: Starlette = wire.server.streamable_http_app(
-        streamable_http_path=options.path,
-        stateless_http=options.stateless,
-        json_response=options.json_response,
-        transport_security=_security(options),
-        host=options.host,
-        max_request_body_size=options.max_body,
-        session_idle_timeout=options.session_idle_timeout,
-        max_sessions=options.max_sessions,
-        custom_starlette_routes=[Route("/healthz", _healthy), Route("/readyz", _ready(served)), *provided],
-    )
-    manager = wire.server.session_manager
     if not options.stateless and wire.in_flight not in wire.server.middleware:
         wire.server.middleware.append(wire.in_flight)
+    limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
+    guarded = PostGuard(StreamableHTTPASGIApp(sessions), wire.in_flight, **limits)
     return _App(
-        routes=[_guarded(route, options, wire) for route in inner.routes],
+        routes=[
+            Route(options.path, Admission(guarded, wire)),
+            Route("/healthz", _healthy),
+            Route("/readyz", _ready(served)),
+            *provided,
+        ],
         middleware=_middleware(options),
-        lifespan=lambda _: manager.run(),
+        lifespan=lambda _: sessions.run(),
     )
 
 
-def _guarded(route: BaseRoute, options: HttpOptions, wire: Wire) -> BaseRoute:
-    if isinstance(route, Route) and route.path == options.path:
-        limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
-        return Route(route.path, Admission(PostGuard(route.app, wire.in_flight, **limits), wire))
-    return route
+def _sessions(wire: Wire, options: HttpOptions) -> StreamableHTTPSessionManager:
+    kind = ReplayingSessions if options.event_store else StreamableHTTPSessionManager
+    return kind(
+        wire.server,
+        stateless=options.stateless,
+        json_response=options.json_response,
+        security_settings=_security(options),
+        max_request_body_size=options.max_body,
+        retry_interval=round(options.retry_interval * 1000),
+        session_idle_timeout=options.session_idle_timeout,
+        max_sessions=options.max_sessions,
+    )
 
 
 def _security(options: HttpOptions) -> TransportSecuritySettings | None:
-    if options.allowed_hosts is None and not options.allowed_origins:
-        return None
-    loopback = [f"{host}:*" for host in ("127.0.0.1", "localhost", "[::1]")]
+    hosts, origins = options.allowed_hosts, list(options.allowed_origins)
+    if hosts is None and not origins:
+        if options.host not in LOOPBACK:
+            return None
+        origins = [f"http://{host}" for host in LOOPBACK_HOSTS]
     return TransportSecuritySettings(
-        allowed_hosts=list(options.allowed_hosts if options.allowed_hosts is not None else loopback),
-        allowed_origins=list(options.allowed_origins),
+        allowed_hosts=list(LOOPBACK_HOSTS if hosts is None else hosts), allowed_origins=origins
     )
 
 

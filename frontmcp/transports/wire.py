@@ -65,6 +65,7 @@ logger = logging.getLogger("frontmcp.wire")
 Ctx = ServerRequestContext[Any, Any]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
+NOBODY: Final = Caller.anonymous()
 CALLER: Final = "frontmcp.caller"
 """Where an HTTP request's scope has who was found to send it."""
 
@@ -98,7 +99,6 @@ class Served(Protocol):
     @property
     def production(self) -> bool: ...
     def running(self) -> Any: ...
-    def find(self, name: str) -> ToolEntry | None: ...
     def on_change(self, listener: Any) -> Callable[[], None]: ...
 
 
@@ -209,6 +209,7 @@ class Wire:
 
     :ivar server: the SDK's server, for every transport.
     :ivar changes: who is told of changes.
+    :ivar sessions: the SDK's manager of HTTP sessions, once it is served over HTTP.
     """
 
     def __init__(self, served: Served) -> None:
@@ -253,6 +254,7 @@ class Wire:
             )
         )
         self.in_flight = InFlight()
+        self.sessions: Any = None
         self.trusted_proxy_depth = 0
         served.on_change(self.changes.publish)
 
@@ -292,8 +294,12 @@ class Wire:
         self.changes.listen.close()
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        entry = self._served.find(name)
-        return entry.input.schema if entry is not None else None
+        """What HTTP headers of a call are checked against, by whatever spelling the tool is called."""
+        try:
+            entry = self._pipeline.resolve(self._pipeline.client_call(RequestContext(NOBODY, "http"), name, None))
+        except FrontMcpError:
+            return None
+        return cast("ToolEntry", entry).input.schema
 
     # Requests
 
@@ -554,6 +560,10 @@ class _Peer:
             await self._ctx.session.send_log_message(
                 message.level, _log_data(message.data), message.logger, related_request_id=self._ctx.request_id
             )
+
+    async def close_stream(self) -> None:
+        if self._ctx.close_sse_stream is not None:
+            await self._ctx.close_sse_stream()
 
     def _wants(self, level: str) -> bool:
         asked = _connection(self._ctx).state.get("frontmcp.level", "debug")

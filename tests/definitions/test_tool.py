@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import TextContent, ToolAnnotations
+from pydantic import BaseModel, Field
 
 from frontmcp import App, ConfigurationError, FrontMcp, Image, Tool, ToolContext, create_direct
 from frontmcp.definitions.app import as_definition
@@ -350,3 +351,43 @@ async def test_hints_icons_tags_and_meta_are_listed() -> None:
     assert listed.annotations == ToolAnnotations(read_only_hint=True)
     assert listed.title == "Title"
     assert listed.meta == {"own": 1, "frontmcp/tags": ["a", "b"]}
+
+
+def annotated(header: Any, annotation: Any = str) -> Any:
+    return Annotated[annotation, Field(json_schema_extra={"x-mcp-header": header})]
+
+
+@pytest.mark.parametrize(
+    ("shape", "named"),
+    [
+        ({"a": annotated("")}, "'a'.* is not an RFC 9110 token"),
+        ({"a": annotated("a b")}, "'a'.* is not an RFC 9110 token"),
+        ({"a": annotated(1)}, "'a'.* must be a string"),
+        ({"a": annotated("A", float)}, "only permitted on integer/string/boolean"),
+        ({"a": annotated("A", str | None)}, "only permitted on integer/string/boolean"),
+        ({"a": list[annotated("A")]}, "not reachable"),
+        ({"a": annotated("Region"), "b": annotated("region")}, "'region' on property 'b' duplicates property 'a'"),
+    ],
+)
+def test_a_parameter_that_can_be_no_header_stops_the_start(shape: Any, named: str) -> None:
+    @Tool(input_schema=shape)
+    async def f(**arguments: Any) -> None: ...
+
+    with pytest.raises(ConfigurationError, match=f"input schema: .*{named}"):
+        FrontMcp("s", tools=[f]).check()
+
+
+async def test_parameters_that_are_headers_are_listed_as_such() -> None:
+    class Place(BaseModel):
+        zone: Annotated[int, Field(json_schema_extra={"x-mcp-header": "Zone"})]
+
+    @Tool
+    async def f(
+        place: Place, region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = ""
+    ) -> None: ...
+
+    async with create_direct(FrontMcp("s", tools=[f])) as direct:
+        (listed,) = await direct.list_tools()
+    properties = listed.input_schema["properties"]
+    assert properties["region"]["x-mcp-header"] == "Region"
+    assert properties["place"]["properties"]["zone"]["x-mcp-header"] == "Zone"

@@ -90,7 +90,7 @@ class Watch(Plugin):
                     "descriptors": process.num_fds(),
                     "tasks": len(asyncio.all_tasks()),
                     "threads": threading.active_count(),
-                    "sessions": len(server.lowlevel.session_manager._server_instances),
+                    "sessions": len(server.wire.sessions._server_instances),
                     "tracked": len(server.wire.changes.sessions),
                     "in_flight": len(server.wire.in_flight),
                     "running": self.running,

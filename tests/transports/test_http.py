@@ -11,20 +11,22 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import httpx2
 import pytest
 from mcp import Client
 from mcp.server.connection import Connection
+from pydantic import Field
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
+from frontmcp.transports.admission import Admission
 from frontmcp.transports.http import serving
 
-OLD = "2025-11-25"
+OLD, NEW = "2025-11-25", "2026-07-28"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
@@ -482,3 +484,47 @@ async def _until_served(url: str) -> None:
             else:
                 return
     raise AssertionError("the server did not start")
+
+
+# Headers
+
+
+@Tool(name="route_by")
+async def route(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "") -> str:
+    return region
+
+
+async def modern(http: httpx2.AsyncClient, url: str, name: str, arguments: Any, **headers: str) -> httpx2.Response:
+    meta = {
+        f"io.modelcontextprotocol/{key}": value
+        for key, value in {"protocolVersion": NEW, "clientCapabilities": {}}.items()
+    }
+    message = {"id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments, "_meta": meta}}
+    standard = {"mcp-protocol-version": NEW, "mcp-method": "tools/call", "mcp-name": name}
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await http.post(url, json={"jsonrpc": "2.0", **message}, headers=JSON | standard | given)
+
+
+@pytest.mark.parametrize("name", ["route_by", "route-by", "http-test:route-by"])
+async def test_no_spelling_gets_around_the_headers_of_parameters(name: str) -> None:
+    server = FrontMcp("http-test", tools=[route])
+    async with raw(server) as (http, url):
+        missing = await modern(http, url, name, {"region": "eu"})
+        assert (missing.status_code, missing.json()["error"]["code"]) == (400, -32020)
+        there = await modern(http, url, name, {"region": "eu"}, mcp_param_region="eu")
+        assert there.json()["result"]["content"][0]["text"] == "eu"
+
+
+async def test_whitespace_around_the_value_of_a_header_means_nothing() -> None:
+    seen: list[Any] = []
+
+    class Wire:
+        async def identify(self, http: Any) -> None:
+            seen.append(http.headers["mcp-name"])
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(dict(scope["headers"])[b"mcp-name"])
+
+    scope: Any = {"type": "http", "method": "POST", "headers": [(b"mcp-name", b"a b \t")]}
+    await Admission(app, Wire())(scope, None, None)  # type: ignore[arg-type]
+    assert seen == ["a b", b"a b"]
