@@ -11,7 +11,7 @@
 #   pipeline          the road of a call         entries          what can be called, kind by kind
 #   asking            questions to the user
 #
-#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, threads, call, abort,
+#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, llm, threads, call, abort,
 #   authentication, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
@@ -55,6 +55,8 @@ from frontmcp.hooks import Plugin as Plugin
 from frontmcp.hooks import Will as Will
 from frontmcp.hookspecs import hookimpl as hookimpl
 from frontmcp.hookspecs import hookspec as hookspec
+from frontmcp.llm import Completion as Completion
+from frontmcp.llm import ToolCall as ToolCall
 from frontmcp.providers import Inject as Inject
 from frontmcp.providers import Provider as Provider
 from frontmcp.registry import ToolEntry as ToolEntry
@@ -73,6 +75,7 @@ __all__ = (
     "CallToolResult",
     "Caller",
     "Cancelled",
+    "Completion",
     "ConfigurationError",
     "Declined",
     "Did",
@@ -99,6 +102,7 @@ __all__ = (
     "ResourceContext",
     "ResourceTemplate",
     "Tool",
+    "ToolCall",
     "ToolContext",
     "ToolEntry",
     "ToolExecutionError",

@@ -13,6 +13,25 @@ from frontmcp.call import Peer as Peer
 from frontmcp.call import ProgressUpdate as ProgressUpdate
 from frontmcp.call import Question as Question
 from frontmcp.call import Undecided as Undecided
+from frontmcp.llm import ChatMessage as ChatMessage
+from frontmcp.llm import Completion as Completion
+from frontmcp.llm import CompletionDelta as CompletionDelta
+from frontmcp.llm import FinishReason as FinishReason
+from frontmcp.llm import ModelAccessError as ModelAccessError
+from frontmcp.llm import ModelAdapter as ModelAdapter
+from frontmcp.llm import ModelConfig as ModelConfig
+from frontmcp.llm import ModelError as ModelError
+from frontmcp.llm import ModelOptions as ModelOptions
+from frontmcp.llm import ModelPrompt as ModelPrompt
+from frontmcp.llm import ModelRateLimitError as ModelRateLimitError
+from frontmcp.llm import ModelRequestError as ModelRequestError
+from frontmcp.llm import ModelTool as ModelTool
+from frontmcp.llm import ModelTurn as ModelTurn
+from frontmcp.llm import ModelUnavailableError as ModelUnavailableError
+from frontmcp.llm import StreamingModelAdapter as StreamingModelAdapter
+from frontmcp.llm import ToolCall as ToolCall
+from frontmcp.llm import ToolChoice as ToolChoice
+from frontmcp.llm import Usage as Usage
 
 
 @runtime_checkable

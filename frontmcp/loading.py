@@ -29,6 +29,7 @@ BUILT_IN = {
     "visibility": "plugins_builtin.visibility:Visibility",
     "authorities": "plugins_builtin.authorities:Authorities",
     "guards": "plugins_builtin.guards:Guards",
+    "agents": "plugins_builtin.agents:Agents",
     "formatting": "plugins_builtin.formatting:Formatting",
     "progress": "plugins_builtin.progress:Progress",
     "aliasing": "plugins_builtin.aliasing:Aliasing",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from frontmcp import FrontMcpError, errors
+from frontmcp import FrontMcpError, errors, llm
 from frontmcp.authentication import AuthenticationError
 
 ROOT = Path(__file__).parent.parent
@@ -15,7 +15,8 @@ PAGE = (ROOT / "docs" / "errors.md").read_text()
 ROW = re.compile(r"^\| (?P<codes>[^|]+) \| (?P<classes>`[^|]+`) \| (?P<public>[^| ]+) \|", re.MULTILINE)
 LITERAL = re.compile(r"PublicMcpError\([^()]*, \"([A-Z_]+)\"\)")
 
-CLASSES = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, FrontMcpError)]
+FOUND = [*vars(errors).values(), *vars(llm).values()]
+CLASSES = [each for each in FOUND if isinstance(each, type) and issubclass(each, FrontMcpError)]
 ROWS = [row.groupdict() for row in ROW.finditer(PAGE)]
 
 

@@ -4,6 +4,11 @@ from frontmcp.testing.client import McpClient as McpClient
 from frontmcp.testing.client import Notifications as Notifications
 from frontmcp.testing.client import connect as connect
 from frontmcp.testing.guards import GuardStoreKit as GuardStoreKit
+from frontmcp.testing.models import ModelAdapterKit as ModelAdapterKit
+from frontmcp.testing.models import ModelBackend as ModelBackend
+from frontmcp.testing.models import ModelRequest as ModelRequest
+from frontmcp.testing.models import ScriptedModel as ScriptedModel
+from frontmcp.testing.models import calling as calling
 from frontmcp.testing.recorder import HookCall as HookCall
 from frontmcp.testing.recorder import HookRecorder as HookRecorder
 from frontmcp.testing.results import PromptResult as PromptResult
@@ -20,10 +25,15 @@ __all__ = (
     "HookCall",
     "HookRecorder",
     "McpClient",
+    "ModelAdapterKit",
+    "ModelBackend",
+    "ModelRequest",
     "Notifications",
     "PromptResult",
     "ResourceResult",
     "Road",
+    "ScriptedModel",
     "ToolResult",
+    "calling",
     "connect",
 )

@@ -1,0 +1,270 @@
+"""What a language model is asked and what it answers, in no provider's words: `ModelAdapter`, its data and errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import SecretStr
+
+from frontmcp.call import Call
+from frontmcp.errors import InternalMcpError
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter"]
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants called.
+
+    :param id: pairs it with its result; unique in its completion.
+    :param name: as the tool was offered.
+    :param arguments: an object; or its JSON as the model wrote it, which is read, and held against the model, by who
+        asked: an adapter neither parses nor refuses it.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How many tokens a completion took, as the provider counts them; cached ones included."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered.
+
+    :param content: its text; None or empty when there is none.
+    :param tool_calls: the tools it wants called, in its order.
+    :param finish_reason: ``"stop"``: it said all; ``"tool_calls"``: it waits for tools; ``"length"``: it was cut off,
+        by ``max_tokens`` or because the model can't take more; ``"content_filter"``: it, or its provider, refused.
+    :param usage: None when the provider does not say.
+    :param provider_data: JSON that the adapter wants back with this message, in `ChatMessage.provider_data`, when the
+        conversation goes on: signatures of reasoning, and the like. Nobody else reads it.
+    """
+
+    content: str | None = None
+    tool_calls: Sequence[ToolCall] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage | None = None
+    provider_data: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionDelta:
+    """A piece of a completion on its way.
+
+    :param content: the text that came since the piece before.
+    """
+
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation.
+
+    :param content: its text; None for an assistant that only calls tools.
+    :param tool_calls: of an assistant.
+    :param tool_call_id: of a ``tool`` message: the call whose result it is; results stand in the order of the calls.
+    :param name: of a ``tool`` message: the tool.
+    :param is_error: of a ``tool`` message: the tool failed, and the content says why.
+    :param provider_data: of an assistant: what its `Completion` had.
+    """
+
+    role: Literal["user", "assistant", "tool", "system"]
+    content: str | None = None
+    tool_calls: Sequence[ToolCall] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    is_error: bool = False
+    provider_data: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class ModelPrompt:
+    """What a model is asked.
+
+    :ivar system: its instructions.
+    :ivar messages: the conversation so far; the last is a user's or a tool's.
+    """
+
+    system: str | None = None
+    messages: list[ChatMessage] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTool:
+    """A tool that a model is offered.
+
+    :param name: 1 to 64 of ``A-Z a-z 0-9 _ -``.
+    :param parameters: the JSON Schema of its arguments, an object.
+    """
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+@dataclass(slots=True)
+class ModelOptions:
+    """How a model is to answer. None leaves it to the adapter, and then to the provider.
+
+    :ivar max_tokens: of this completion.
+    :ivar stop: texts at which it ends.
+    :ivar tool_choice: whether it may, must or must not call tools.
+    :ivar output_schema: the JSON Schema of the text it is to answer in the end. An adapter that can have the provider
+        enforce it does so; any other ignores it: who asks checks the answer.
+    :ivar call: on whose behalf the model is asked, for adapters that act for its caller.
+    """
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: Sequence[str] = ()
+    tool_choice: ToolChoice | None = None
+    output_schema: Mapping[str, Any] | None = None
+    call: Call | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(slots=True)
+class ModelTurn:
+    """One turn of an agent's loop, as `will_complete` and `did_complete` hooks see it.
+
+    :ivar number: counts from 1.
+    :ivar prompt: what is asked; what a hook changes holds for this turn.
+    :ivar tools: what the model is offered; likewise.
+    :ivar options: how it is to answer; likewise.
+    :ivar usage: of the turns before.
+    :ivar completion: what the model answered; None in `will_complete`. The loop goes on with what
+        `did_complete` leaves.
+    """
+
+    number: int
+    prompt: ModelPrompt
+    tools: list[ModelTool]
+    options: ModelOptions
+    usage: Usage
+    completion: Completion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Which model an agent wants: ``llm={"provider": …, …}``, as the hook ``model_adapter`` gets it.
+
+    :param provider: such as ``"openai"``.
+    :param api_key: None leaves it to the adapter, whose SDK looks into the environment. Never shown.
+    :param extra: what else was given: for the adapter, which refuses what it does not know.
+    """
+
+    provider: str
+    model: str | None = None
+    api_key: SecretStr | None = None
+    base_url: str | None = field(default=None, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+class ModelError(InternalMcpError):
+    """A language model could not be asked, or its answer makes no sense.
+
+    The message is written by the adapter, and says nothing that was asked, and nothing secret.
+    """
+
+    code = "MODEL_ERROR"
+
+
+class ModelAccessError(ModelError):
+    """The provider of a model does not let us in: the key is missing or wrong, or may not use this model."""
+
+    code = "MODEL_ACCESS_DENIED"
+
+
+class ModelRequestError(ModelError):
+    """The provider of a model refuses a request as it is: it is too long, or asks for what the model can't do."""
+
+    code = "MODEL_REQUEST_INVALID"
+
+
+class ModelUnavailableError(ModelError):
+    """A model does not answer: no connection, no answer in time, or a failure at its provider's."""
+
+    code = "MODEL_UNAVAILABLE"
+    public = True
+
+    def __init__(self, message: str = "The model does not answer. Try again later") -> None:
+        super().__init__(message)
+
+
+class ModelRateLimitError(ModelError):
+    """The provider of a model takes no more requests for now.
+
+    :param retry_after: seconds until it does; None when unknown.
+    """
+
+    code = "MODEL_RATE_LIMITED"
+    public = True
+
+    def __init__(self, retry_after: float | None = None) -> None:
+        hint = f". Retry after {math.ceil(retry_after)} seconds" if retry_after is not None else ". Try again later"
+        super().__init__(
+            f"The model takes no more requests{hint}",
+            data={"retryAfter": math.ceil(retry_after)} if retry_after is not None else None,
+        )
+        self.retry_after = retry_after
+
+
+@runtime_checkable
+class ModelAdapter(Protocol):
+    """Asks a language model. Answered through the hook ``model_adapter(config)`` of the plugin ``agents``.
+
+    One adapter serves any number of requests at once, of different callers, and keeps nothing between them. It opens
+    connections at the first request, not before, and keeps its key out of its ``repr``, of errors and of logs.
+
+    ``async def aclose(self)`` is optional: the server stops; the adapter may be used again afterwards, also in another
+    event loop. So is `StreamingModelAdapter.stream`.
+    """
+
+    async def completion(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> Completion:
+        """Ask once, and wait for the whole answer. Cancelling it gives up the request.
+
+        An answer that is cut off, refused, empty, or whose tool calls are broken is a `Completion` and no error.
+
+        :param tools: None when there are none.
+        :raises ModelRateLimitError: too many requests, or the quota is used up, also after retries.
+        :raises ModelUnavailableError: no answer: no connection, a timeout, a failure at the provider's.
+        :raises ModelAccessError: the key is missing or wrong, or may not use this model.
+        :raises ModelRequestError: the provider refuses the request as it is: too long, an unknown model or option.
+        :raises ModelError: anything else, such as an answer that makes no sense.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingModelAdapter(ModelAdapter, Protocol):
+    """An adapter that also gives an answer piece by piece."""
+
+    def stream(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> AsyncIterator[CompletionDelta | Completion]:
+        """The same as `completion`: pieces of its text as they come, and last, once, all of it.
+
+        An async generator; closing or cancelling it gives up the request.
+        """
+        ...

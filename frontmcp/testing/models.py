@@ -1,0 +1,385 @@
+"""`ScriptedModel`: a language model whose answers a test writes down; and what every adapter must do, as tests."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias
+
+import anyio
+import pydantic_core
+
+from frontmcp.llm import (
+    ChatMessage,
+    Completion,
+    CompletionDelta,
+    ModelAccessError,
+    ModelAdapter,
+    ModelError,
+    ModelOptions,
+    ModelPrompt,
+    ModelRateLimitError,
+    ModelRequestError,
+    ModelTool,
+    ModelUnavailableError,
+    StreamingModelAdapter,
+    ToolCall,
+    Usage,
+)
+
+PATIENCE = 20.0
+"""Seconds until a test that hangs fails."""
+
+Reply: TypeAlias = "str | ToolCall | Sequence[ToolCall] | Completion | BaseException"
+Script: TypeAlias = "Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a model was asked.
+
+    :ivar tools: None where it was offered none.
+    """
+
+    prompt: ModelPrompt
+    tools: Sequence[ModelTool] | None
+    options: ModelOptions | None
+
+    @property
+    def last(self) -> ChatMessage:
+        """The newest message."""
+        return self.prompt.messages[-1]
+
+    @property
+    def results(self) -> list[Any]:
+        """What the tools of the turn before gave, in the order of the calls: JSON read, other text as it is."""
+        messages = self.prompt.messages
+        first = next((i + 1 for i in reversed(range(len(messages))) if messages[i].role != "tool"), 0)
+        return [_read(message.content or "") for message in messages[first:]]
+
+    @property
+    def offered(self) -> list[str]:
+        """The names of the tools it was offered."""
+        return [tool.name for tool in self.tools or ()]
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def calling(tool: str, /, **arguments: Any) -> ToolCall:
+    """A reply that calls a tool; several in a list call them at once. `ScriptedModel` gives it an id."""
+    return ToolCall("", tool, arguments)
+
+
+class ScriptedModel:
+    """A `ModelAdapter` for tests: answers one reply after the other, and remembers what it was asked.
+
+    ``ScriptedModel(calling("get_ticket", id="T-1"), "High.")`` calls a tool and then answers.
+
+    :param script: each a text, a `calling` or several in a list, a whole `Completion`, an error to raise, or a function
+        of the `ModelRequest`, sync or async, that gives one of those.
+    :param repeat: the last of them is given again and again; else a request too many is an `AssertionError`.
+    :ivar requests: what it was asked, in order.
+    """
+
+    def __init__(self, *script: Script, repeat: bool = False) -> None:
+        self._script = list(script)
+        self._repeat = repeat
+        self.requests: list[ModelRequest] = []
+
+    async def completion(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> Completion:
+        request = ModelRequest(replace(prompt, messages=list(prompt.messages)), tools, options)
+        self.requests.append(request)
+        number = len(self.requests)
+        if number > len(self._script) and not (self._repeat and self._script):
+            raise AssertionError(f"ScriptedModel has {len(self._script)} replies and was asked {number} times")
+        reply = self._script[min(number, len(self._script)) - 1]
+        if not isinstance(reply, BaseException) and callable(reply):
+            made = reply(request)
+            reply = await made if inspect.isawaitable(made) else made
+        return _completion(reply, number)
+
+    async def stream(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> AsyncIterator[CompletionDelta | Completion]:
+        """The same, word by word."""
+        completion = await self.completion(prompt, tools, options)
+        for word in (completion.content or "").split(" "):
+            yield CompletionDelta(word if not word else f"{word} ")
+        yield completion
+
+
+def _completion(reply: Any, number: int) -> Completion:
+    if isinstance(reply, BaseException):
+        raise reply
+    if isinstance(reply, Completion):
+        return reply
+    if isinstance(reply, str):
+        return Completion(reply)
+    calls: Iterable[ToolCall] = (reply,) if isinstance(reply, ToolCall) else reply
+    named = [call if call.id else replace(call, id=f"call_{number}_{i}") for i, call in enumerate(calls, 1)]
+    return Completion(tool_calls=named, finish_reason="tool_calls")
+
+
+Failure: TypeAlias = Literal["rate limited", "unavailable", "timeout", "bad key", "bad request", "garbage"]
+
+FAILURES: dict[Failure, type[ModelError]] = {
+    "rate limited": ModelRateLimitError,
+    "unavailable": ModelUnavailableError,
+    "timeout": ModelUnavailableError,
+    "bad key": ModelAccessError,
+    "bad request": ModelRequestError,
+    "garbage": ModelError,
+}
+"""What a provider may do, and what an adapter then raises."""
+
+SECRET = "sk-kit-5ecre7"
+"""The key that an adapter under test is given."""
+
+
+class ModelBackend(Protocol):
+    """Stands in for the provider behind an adapter under test, best at the HTTP layer."""
+
+    def answer(self, completion: Completion) -> None:
+        """Answer every request from now on with what the provider sends for this."""
+        ...
+
+    def fail(self, failure: Failure) -> None:
+        """Fail every request from now on; where the provider says when to come back, after 7 seconds."""
+        ...
+
+    def hang(self) -> None:
+        """Never answer from now on."""
+        ...
+
+    def sent(self) -> str:
+        """The last request, whole, as text in which what was sent can be found."""
+        ...
+
+
+class ModelAdapterKit:
+    """Tests of a `ModelAdapter`: ``class TestMine(ModelAdapterKit)`` with fixtures ``adapter`` and ``backend``.
+
+    The adapter has the key `SECRET`, waits not at all between retries, and talks to the backend.
+    """
+
+    async def test_it_is_an_adapter(self, adapter: ModelAdapter) -> None:
+        assert isinstance(adapter, ModelAdapter)
+        assert SECRET not in repr(adapter)
+
+    async def test_text_is_an_answer(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High: nobody can work.", usage=Usage(12, 5)))
+        completion = await adapter.completion(question())
+        assert completion.content == "High: nobody can work."
+        assert list(completion.tool_calls) == []
+        assert completion.finish_reason == "stop"
+        assert completion.usage == Usage(12, 5)
+
+    async def test_an_empty_answer_is_one(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion(None))
+        completion = await adapter.completion(question())
+        assert not completion.content
+        assert list(completion.tool_calls) == []
+        assert completion.finish_reason == "stop"
+
+    async def test_a_cut_off_answer_is_no_error(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High: nob", finish_reason="length"))
+        completion = await adapter.completion(question())
+        assert (completion.content, completion.finish_reason) == ("High: nob", "length")
+
+    async def test_a_refusal_is_no_error(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion(None, finish_reason="content_filter"))
+        assert (await adapter.completion(question())).finish_reason == "content_filter"
+
+    async def test_calls_of_tools_come_in_order(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        calls = [ToolCall("c1", "get_ticket", {"id": "T-1", "deep": {"list": [1, None]}}), ToolCall("c2", "now", {})]
+        backend.answer(Completion("Let me see.", calls, "tool_calls"))
+        completion = await adapter.completion(question(), TOOLS)
+        assert completion.content == "Let me see."
+        assert completion.finish_reason == "tool_calls"
+        assert [(call.id, call.name, read_arguments(call)) for call in completion.tool_calls] == [
+            ("c1", "get_ticket", {"id": "T-1", "deep": {"list": [1, None]}}),
+            ("c2", "now", {}),
+        ]
+
+    async def test_broken_arguments_come_as_they_were_written(
+        self, adapter: ModelAdapter, backend: ModelBackend
+    ) -> None:
+        """A provider that sends objects can't send such; its backend answers with the text as it can."""
+        backend.answer(Completion(None, [ToolCall("c1", "get_ticket", '{"id": "T-')], "tool_calls"))
+        (call,) = (await adapter.completion(question(), TOOLS)).tool_calls
+        assert call.arguments == '{"id": "T-'
+
+    async def test_the_whole_question_is_sent(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High."))
+        options = ModelOptions(temperature=0.25, max_tokens=321, stop=["END-7"])
+        await adapter.completion(ModelPrompt("You triage tickets.", conversation()), TOOLS, options)
+        sent = backend.sent()
+        for part in ("You triage tickets.", "What of T-1?", "get_ticket", "Get one ticket", "c1", "c2", "broken-pipe"):
+            assert part in sent
+        for part in ("0.25", "321", "END-7"):
+            assert part in sent
+
+    async def test_no_tools_are_none(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High."))
+        for tools in (None, ()):
+            await adapter.completion(question(), tools, ModelOptions())
+            assert "get_ticket" not in backend.sent()
+
+    async def test_what_it_answered_can_be_sent_back(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion(None, [ToolCall("c9", "get_ticket", {"id": "T-1"})], "tool_calls"))
+        first = await adapter.completion(question(), TOOLS)
+        assert pydantic_core.from_json(pydantic_core.to_json(first.provider_data)) == first.provider_data
+        backend.answer(Completion("High."))
+        messages = [
+            *question().messages,
+            ChatMessage("assistant", first.content, first.tool_calls, provider_data=first.provider_data),
+            ChatMessage("tool", '{"status":"open"}', tool_call_id="c9", name="get_ticket"),
+        ]
+        assert (await adapter.completion(ModelPrompt(None, messages), TOOLS)).content == "High."
+        assert "c9" in backend.sent()
+
+    async def test_each_failure_is_the_error_for_it(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        for failure, expected in FAILURES.items():
+            backend.fail(failure)
+            error = await failed(adapter)
+            assert isinstance(error, expected), (failure, error)
+            assert SECRET not in f"{error!r} {error}"
+            assert "What of T-1?" not in str(error)
+
+    async def test_it_says_when_to_come_back(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.fail("rate limited")
+        error = await failed(adapter)
+        assert isinstance(error, ModelRateLimitError)
+        assert error.retry_after == 7
+
+    async def test_it_goes_on_after_a_failure(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.fail("unavailable")
+        await failed(adapter)
+        backend.answer(Completion("High."))
+        assert (await adapter.completion(question())).content == "High."
+
+    async def test_a_request_can_be_cancelled(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.hang()
+        with anyio.fail_after(PATIENCE):
+            with anyio.move_on_after(0.05) as scope:
+                await adapter.completion(question())
+            assert scope.cancelled_caught
+            backend.answer(Completion("High."))
+            assert (await adapter.completion(question())).content == "High."
+
+    async def test_many_ask_at_once(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High."))
+        answers: list[str | None] = []
+
+        async def ask() -> None:
+            answers.append((await adapter.completion(question())).content)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(ask)
+        assert answers == ["High."] * 10
+
+    async def test_it_may_be_used_again_after_closing(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        backend.answer(Completion("High."))
+        await adapter.completion(question())
+        if (close := getattr(adapter, "aclose", None)) is not None:
+            await close()
+        assert (await adapter.completion(question())).content == "High."
+
+    async def test_a_stream_ends_with_the_whole(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        if not isinstance(adapter, StreamingModelAdapter):
+            return
+        calls = [ToolCall("c1", "get_ticket", {"id": "T-1"}), ToolCall("c2", "now", {})]
+        for whole in (Completion("High: nobody can work.", usage=Usage(12, 5)), Completion(None, calls, "tool_calls")):
+            backend.answer(whole)
+            *pieces, last = [piece async for piece in adapter.stream(question(), TOOLS)]
+            assert isinstance(last, Completion)
+            assert all(isinstance(piece, CompletionDelta) for piece in pieces)
+            text = "".join(piece.content for piece in pieces if isinstance(piece, CompletionDelta))
+            assert text.strip() == (whole.content or "")
+            assert (last.content or None, last.finish_reason) == (whole.content, whole.finish_reason)
+            assert [(call.id, call.name, read_arguments(call)) for call in last.tool_calls] == [
+                (call.id, call.name, call.arguments) for call in whole.tool_calls
+            ]
+            if whole.usage is not None:
+                assert last.usage == whole.usage
+
+    async def test_a_stream_fails_as_a_request_does(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        if not isinstance(adapter, StreamingModelAdapter):
+            return
+        for failure in ("rate limited", "unavailable", "timeout", "bad key", "bad request"):
+            backend.fail(failure)
+            error: BaseException | None = None
+            try:
+                async for _ in adapter.stream(question()):
+                    pass
+            except ModelError as raised:
+                error = raised
+            assert isinstance(error, FAILURES[failure]), (failure, error)
+
+    async def test_a_stream_can_be_left(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        if not isinstance(adapter, StreamingModelAdapter):
+            return
+        backend.answer(Completion("High: nobody can work."))
+        with anyio.fail_after(PATIENCE):
+            stream: Any = adapter.stream(question())
+            async with aclosing(stream):
+                async for _ in stream:
+                    break
+            backend.hang()
+            with anyio.move_on_after(0.05) as scope:
+                async for _ in adapter.stream(question()):
+                    pass
+            assert scope.cancelled_caught
+            backend.answer(Completion("High."))
+            assert (await adapter.completion(question())).content == "High."
+
+
+TOOLS = (
+    ModelTool(
+        "get_ticket",
+        "Get one ticket",
+        {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+    ),
+    ModelTool("now"),
+)
+
+
+def question() -> ModelPrompt:
+    """A short question."""
+    return ModelPrompt("You triage tickets.", [ChatMessage("user", "What of T-1?")])
+
+
+def conversation() -> list[ChatMessage]:
+    """A conversation in which two tools were called, of which one failed."""
+    return [
+        ChatMessage("user", "What of T-1?"),
+        ChatMessage("assistant", "Let me see.", [ToolCall("c1", "get_ticket", {"id": "T-1"}), ToolCall("c2", "now")]),
+        ChatMessage("tool", '{"status":"open"}', tool_call_id="c1", name="get_ticket"),
+        ChatMessage("tool", '{"error":"broken-pipe"}', tool_call_id="c2", name="now", is_error=True),
+    ]
+
+
+def read_arguments(call: ToolCall) -> Any:
+    """The arguments of a call as an object."""
+    return json.loads(call.arguments or "{}") if isinstance(call.arguments, str) else dict(call.arguments)
+
+
+async def failed(adapter: ModelAdapter) -> ModelError:
+    """The error of a request that must fail."""
+    with anyio.fail_after(PATIENCE):
+        try:
+            await adapter.completion(question())
+        except ModelError as error:
+            return error
+    raise AssertionError("the request did not fail")
