@@ -1,4 +1,4 @@
-"""The error tree, and the one place where an error becomes what a client sees.
+"""The error tree.
 
 A *public* error shows its message to the client everywhere; any other is masked in production
 behind an error id that stands in the server's log beside the traceback (architecture §6).
@@ -7,16 +7,12 @@ behind an error id that stands in the server's log beside the traceback (archite
 from __future__ import annotations
 
 import json
-import logging
-import secrets
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ErrorData, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
-logger = logging.getLogger("frontmcp.errors")
+from frontmcp.errors.words import describe, shorten
 
 
 class FrontMcpError(Exception):
@@ -322,78 +318,3 @@ class NotAnException(Exception):
     def __init__(self, raised: BaseException) -> None:
         name, detail = type(raised).__name__, describe(raised)
         super().__init__(name if detail == name else f"{name}: {detail}")
-
-
-def describe(error: BaseException) -> str:
-    """The error's message; its class's name when it has none, or can't say it."""
-    try:
-        return str(error) or type(error).__name__
-    except Exception:
-        return type(error).__name__
-
-
-def shorten(text: str, limit: int = 128) -> str:
-    """``text`` fit for a one-line message: control characters escaped, cut at ``limit`` characters."""
-    if len(text) > limit:
-        text = text[:limit] + "…"
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
-
-
-def unwrap_group(error: BaseException) -> BaseException:
-    """The first leaf of an exception group; any other error is itself (api.md, "In a task group")."""
-    while isinstance(error, BaseExceptionGroup):
-        # On trio a cancellation may travel beside the error that it led to.
-        error = next((each for each in error.exceptions if isinstance(each, Exception)), error.exceptions[0])
-    return error
-
-
-def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> CallToolResult:
-    """The one table from an error to what the client of a tool sees; logs what it masks.
-
-    :param error: as it left the outermost call.
-    :param production: mask what is not public, and show no stack.
-    :param fields: request id, caller and path, for the log.
-    :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, data?, stack?}``.
-    """
-    error_id = f"err_{secrets.token_hex(8)}"
-    meta: dict[str, Any] = {"errorId": error_id, "code": error.code, "timestamp": datetime.now(UTC).isoformat()}
-    if error.data and (error.public or not production):
-        meta["data"] = error.data
-    if not production:
-        meta["stack"] = sendable("".join(traceback.format_exception(error)))
-    text = sendable(public_text(error, error_id, production=production))
-    log_error(error, error_id, fields)
-    return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
-
-
-def to_error_data(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> ErrorData:
-    """The same for what is answered with an error of the protocol: resources, prompts, completion.
-
-    :returns: its code, its text, and ``data`` with ``code``, ``errorId`` and what the error says for programs.
-    """
-    error_id = f"err_{secrets.token_hex(8)}"
-    text = sendable(public_text(error, error_id, production=production))
-    log_error(error, error_id, fields)
-    details = (error.data or {}) if error.public or not production else {}
-    return ErrorData(code=error.rpc_code, message=text, data={**details, "code": error.code, "errorId": error_id})
-
-
-def sendable(text: str) -> str:
-    """``text`` with what UTF-8 can't carry, such as half of a surrogate pair, escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str:
-    """The message a client may read: masked in production unless the error is public."""
-    if production and not error.public:
-        return error.masked_text.format(error_id=error_id)
-    return error.text
-
-
-def log_error(error: FrontMcpError, error_id: str, fields: Mapping[str, str] | None = None) -> None:
-    """Log an error under the id its client was given; with the traceback unless it is public."""
-    extra = {"error_id": error_id, **(fields or {})}
-    if error.public:
-        logger.info("%s %s", error_id, error.code, extra=extra)
-    else:
-        logger.error("%s %s: %s", error_id, error.code, describe(error), exc_info=error, extra=extra)

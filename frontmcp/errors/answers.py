@@ -1,0 +1,64 @@
+"""From an error to what clients and the log are told: the one place (architecture §6)."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mcp_types import CallToolResult, ErrorData, TextContent
+
+from frontmcp.errors.tree import FrontMcpError
+from frontmcp.errors.words import describe, sendable
+
+logger = logging.getLogger("frontmcp.errors")
+
+
+def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> CallToolResult:
+    """The one table from an error to what the client of a tool sees; logs what it masks.
+
+    :param error: as it left the outermost call.
+    :param production: mask what is not public, and show no stack.
+    :param fields: request id, caller and path, for the log.
+    :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, data?, stack?}``.
+    """
+    error_id = f"err_{secrets.token_hex(8)}"
+    meta: dict[str, Any] = {"errorId": error_id, "code": error.code, "timestamp": datetime.now(UTC).isoformat()}
+    if error.data and (error.public or not production):
+        meta["data"] = error.data
+    if not production:
+        meta["stack"] = sendable("".join(traceback.format_exception(error)))
+    text = sendable(public_text(error, error_id, production=production))
+    log_error(error, error_id, fields)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
+
+
+def to_error_data(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> ErrorData:
+    """The same for what is answered with an error of the protocol: resources, prompts, completion.
+
+    :returns: its code, its text, and ``data`` with ``code``, ``errorId`` and what the error says for programs.
+    """
+    error_id = f"err_{secrets.token_hex(8)}"
+    text = sendable(public_text(error, error_id, production=production))
+    log_error(error, error_id, fields)
+    details = (error.data or {}) if error.public or not production else {}
+    return ErrorData(code=error.rpc_code, message=text, data={**details, "code": error.code, "errorId": error_id})
+
+
+def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str:
+    """The message a client may read: masked in production unless the error is public."""
+    if production and not error.public:
+        return error.masked_text.format(error_id=error_id)
+    return error.text
+
+
+def log_error(error: FrontMcpError, error_id: str, fields: Mapping[str, str] | None = None) -> None:
+    """Log an error under the id its client was given; with the traceback unless it is public."""
+    extra = {"error_id": error_id, **(fields or {})}
+    if error.public:
+        logger.info("%s %s", error_id, error.code, extra=extra)
+    else:
+        logger.error("%s %s: %s", error_id, error.code, describe(error), exc_info=error, extra=extra)

@@ -1,0 +1,31 @@
+"""Errors in words."""
+
+from __future__ import annotations
+
+
+def describe(error: BaseException) -> str:
+    """The error's message; its class's name when it has none, or can't say it."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
+
+
+def shorten(text: str, limit: int = 128) -> str:
+    """``text`` fit for a one-line message: control characters escaped, cut at ``limit`` characters."""
+    if len(text) > limit:
+        text = text[:limit] + "…"
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def unwrap_group(error: BaseException) -> BaseException:
+    """The first leaf of an exception group; any other error is itself (api.md, "In a task group")."""
+    while isinstance(error, BaseExceptionGroup):
+        # On trio a cancellation may travel beside the error that it led to.
+        error = next((each for each in error.exceptions if isinstance(each, Exception)), error.exceptions[0])
+    return error
+
+
+def sendable(text: str) -> str:
+    """``text`` with what UTF-8 can't carry, such as half of a surrogate pair, escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
