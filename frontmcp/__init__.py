@@ -11,8 +11,8 @@
 #   pipeline          the road of a call         entries          what can be called, kind by kind
 #   asking            questions to the user
 #
-#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, llm, threads, call, abort,
-#   authentication, errors, logs, settings
+#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, llm, threads, background,
+#   call, abort, authentication, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -3,7 +3,9 @@
 from frontmcp.testing.client import McpClient as McpClient
 from frontmcp.testing.client import Notifications as Notifications
 from frontmcp.testing.client import connect as connect
+from frontmcp.testing.durability import DurableEngineKit as DurableEngineKit
 from frontmcp.testing.guards import GuardStoreKit as GuardStoreKit
+from frontmcp.testing.jobs import JobEngineKit as JobEngineKit
 from frontmcp.testing.models import ModelAdapterKit as ModelAdapterKit
 from frontmcp.testing.models import ModelBackend as ModelBackend
 from frontmcp.testing.models import ModelRequest as ModelRequest
@@ -21,9 +23,11 @@ from frontmcp.testing.roads import Road as Road
 __all__ = (
     "ERAS",
     "TRANSPORTS",
+    "DurableEngineKit",
     "GuardStoreKit",
     "HookCall",
     "HookRecorder",
+    "JobEngineKit",
     "McpClient",
     "ModelAdapterKit",
     "ModelBackend",

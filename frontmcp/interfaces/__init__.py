@@ -1,4 +1,4 @@
-"""What engines, stores and adapters implement, and the data they exchange."""
+"""What engines, stores and adapters implement, and the data they exchange; for jobs see `frontmcp.interfaces.jobs`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
+from frontmcp.background import Background as Background
 from frontmcp.call import Answer as Answer
 from frontmcp.call import Message as Message
 from frontmcp.call import Orphan as Orphan

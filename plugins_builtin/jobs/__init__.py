@@ -1,0 +1,1 @@
+"""`jobs`: work that outlives the call that started it."""
