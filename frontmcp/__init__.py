@@ -4,12 +4,12 @@
 #
 #   cli, testing      what people touch          plugins          the plugins of a server, hooks compiled
 #   direct            the server in-process      claims, loading  who claims which option; who there is
-#   server            the composition root       checks           what is wrong with a plugin, in words
-#   assembly          the parts put together     hooks, chain     Will, Did, Around; one hook compiled
-#   configuration     settings from everywhere   hookspecs        every hook there is
-#   transports        stdio, HTTP, memory        registry         which entries there are, by name
-#   pipeline          the road of a call         entries          what can be called, kind by kind
-#   asking            questions to the user
+#   server            the composition root       validation       what is wrong with an option, in words
+#   assembly          the parts put together     checks           what is wrong with a plugin, in words
+#   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
+#   transports        stdio, HTTP, memory        hookspecs        every hook there is
+#   pipeline          the road of a call         registry         which entries there are, by name
+#   asking            questions to the user      entries          what can be called, kind by kind
 #
 #   below them: invoke, definitions, providers, contexts, schema, content, interfaces, llm, threads, background,
 #   call, abort, authentication, errors, logs, settings

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
 from frontmcp.checks import KINDS, is_sound, nearest, source
 from frontmcp.errors import describe
 from frontmcp.hooks import Option, marks
 from frontmcp.hookspecs import Spec
 from frontmcp.loading import BUILT_IN, PluginInfo, load_dotted
-from frontmcp.schema import scrub
+from frontmcp.validation import Issue, Path, issues
 
 CORE_KINDS = ("tool", "resource", "resource_template", "prompt")
 SERVER = "server"
-NAMES_CHOICES = ("literal_error", "enum")
-"""pydantic's errors whose text names what is allowed, and nothing of what was given."""
 
 
-@dataclass(frozen=True, slots=True)
 class Claim:
-    """An option that a plugin claims, ready to validate values."""
+    """An option that a plugin claims, ready to validate values; a type that is named loads with the first of them."""
 
-    option: Option
-    plugin: str
-    adapter: TypeAdapter[Any]
+    def __init__(self, option: Option, plugin: str) -> None:
+        self.option = option
+        self.plugin = plugin
+        self._is_named = isinstance(option.type, str) and ":" in option.type
+        self._adapter = None if self._is_named else _adapter(option.type)
+
+    @cached_property
+    def type(self) -> Any:
+        """What values are validated as."""
+        return load_dotted(self.option.type) if self._is_named else self.option.type
+
+    def validate(self, value: Any) -> Any:
+        """The value as its type; raises whatever the type's validation does."""
+        if self._adapter is None:
+            self._adapter = _adapter(self.type)
+        return self._adapter.validate_python(value)
 
 
 class Claims:
@@ -77,7 +87,7 @@ class Claims:
     def _claim(self, option: Option, info: PluginInfo) -> None:
         where = f'{info.title}, option "{option.name}"'
         try:
-            claim = Claim(option, info.name, _adapter(option.type))
+            claim = Claim(option, info.name)
         except Exception as error:
             self.problems.append(f"{where}: its type can't be validated: {describe(error).splitlines()[0]}")
             return
@@ -106,22 +116,23 @@ class Claims:
             return False
         return not any(_would_claim(info, name) for info in self._infos)
 
-    def check_options(self, scope: str, options: dict[str, Any], where: str) -> list[str]:
+    def check_options(self, scope: str, options: dict[str, Any], where: str | Callable[[Path], str]) -> list[str]:
         """Check and validate options of an entry (or of the server) in place; what is wrong, in words.
 
         :param scope: the entry's kind, or ``"server"``.
-        :param where: the thing and its place, for messages.
+        :param where: the thing and its place, for messages; of a part of an option's value, when it is a function.
         """
+        place: Callable[[Path], str] = where if callable(where) else lambda path: where
         problems = []
         for name, value in options.items():
             claim = self._claims[scope].get(name)
             if claim is None:
-                problems.append(f"{where}: {self._unclaimed(scope, name)}")
+                problems.append(f"{place(())}: {self._unclaimed(scope, name)}")
                 continue
             try:
-                options[name] = claim.adapter.validate_python(value)
+                options[name] = claim.validate(value)
             except Exception as error:
-                problems.append(f"{where}: option {name}: {_wrong(error)}")
+                problems += _told(name, issues(error, claim.type), place)
         return problems
 
     def _unclaimed(self, scope: str, name: str) -> str:
@@ -161,19 +172,12 @@ def _adapter(type_: Any) -> TypeAdapter[Any]:
     return adapter
 
 
-def _wrong(error: Exception) -> str:
-    """What validation says, without the value: it could be a secret."""
-    if not isinstance(error, ValidationError):
-        return f"its check failed with {type(error).__name__}"
-    spoken = zip(error.errors(include_url=False), scrub(error).errors(include_url=False), strict=True)
-    return "; ".join(
-        _issue(raw if raw["type"] in NAMES_CHOICES else {**clean, "loc": raw["loc"]}) for raw, clean in spoken
-    )
-
-
-def _issue(issue: Any) -> str:
-    path = ".".join(str(step) for step in issue["loc"])
-    return f"{path}: {issue['msg']}" if path else str(issue["msg"])
+def _told(name: str, found: Iterable[Issue], place: Callable[[Path], str]) -> list[str]:
+    """What is wrong with an option, in one sentence for each place it came from."""
+    by_place: dict[str, list[str]] = {}
+    for issue in found:
+        by_place.setdefault(place(issue.path), []).append(str(issue))
+    return [f"{where}: option {name}: {'; '.join(told)}" for where, told in by_place.items()]
 
 
 def _would_claim(info: PluginInfo, name: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from frontmcp.errors import ConfigurationError
 from frontmcp.logs import LogOptions
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
+from frontmcp.transports.http import HttpOptions
+from frontmcp.validation import issues
 
 
 class ListCache(BaseModel):
@@ -33,7 +36,7 @@ class CoreSettings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     instructions: str | None = None
-    http: dict[str, Any] = {}
+    http: HttpOptions = HttpOptions.model_validate({})
     pagination: Annotated[int, Field(gt=0)] | None = 40
     list_cache: ListCache = ListCache()
     max_call_depth: Annotated[int, Field(ge=0)] = 16
@@ -44,6 +47,10 @@ class CoreSettings(BaseModel):
     autoload_plugins: bool = True
 
 
+DEFAULTS: Final = {name: {} if isinstance(value, BaseModel) else value for name, value in CoreSettings()}
+"""What `FrontMcp` was given where it was given nothing."""
+
+
 class Configuration:
     """The layers of settings of one server.
 
@@ -51,16 +58,16 @@ class Configuration:
     :param locked: settings that no other layer may give.
     """
 
-    def __init__(self, code: dict[str, Any], locked: Sequence[str]) -> None:
-        self._code = code
+    def __init__(self, code: Mapping[str, Any], locked: Sequence[str]) -> None:
+        self._code = {name: value for name, value in code.items() if name not in DEFAULTS or value != DEFAULTS[name]}
         self.locked = tuple(locked)
         self._more: tuple[Layer, ...] = (environment_layer(os.environ),)
 
     def add_plugin(self, plugin: Any, *, first: str | None) -> None:
         """Add a plugin to code's own; by its name to the front of the order, when given."""
-        self._code["plugins"].append(plugin)
+        self._code["plugins"] = [*self._code.get("plugins", ()), plugin]
         if first is not None:
-            self._code["plugin_order"].insert(0, first)
+            self._code["plugin_order"] = [first, *self._code.get("plugin_order", ())]
 
     def configure(self, file: Path | None, command_line: Mapping[str, Any] | None) -> None:
         """Take a settings file, the environment as it is now, and the command line.
@@ -79,13 +86,25 @@ class Configuration:
         """Every setting with its source; those of the core; those for plugins; and what is wrong, in words."""
         settings, problems = merge((Layer("code", self._code), *self._more), self.locked)
         values = {name: setting.value for name, setting in settings.items()}
-        own = {name: values.pop(name) for name in CoreSettings.model_fields}
-        while True:
-            try:
-                return settings, CoreSettings(**own), values, problems
-            except ValidationError as error:
-                for issue in error.errors(include_url=False, include_input=False):
-                    name = str(issue["loc"][0])
-                    where = ".".join(map(str, issue["loc"]))
-                    problems.append(f"{where} from {settings[name].source}: {issue['msg']}")
-                    own.pop(name, None)
+        own = {name: values.pop(name) for name in CoreSettings.model_fields if name in values}
+        core = _core(own, settings, problems)
+        for name in CoreSettings.model_fields:
+            settings[name] = replace(settings.get(name, Setting(None)), value=_plain(getattr(core, name)))
+        return settings, core, values, problems
+
+
+def _core(own: dict[str, Any], settings: Mapping[str, Setting], problems: list[str]) -> CoreSettings:
+    """The settings of the core; of what is wrong, and told, the default holds."""
+    try:
+        return CoreSettings(**own)
+    except ValidationError as error:
+        for issue in issues(error, CoreSettings):
+            name, *path = map(str, issue.path)
+            source = settings[name].source_of(path) or settings[name].source
+            problems.append(f"{'.'.join((name, *path))} from {source}: {issue.text}")
+            own.pop(name, None)
+        return _core(own, settings, problems)
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if isinstance(value, BaseModel) else value

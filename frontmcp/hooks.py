@@ -85,7 +85,8 @@ class Option:
     """Claims an option, so that entries (or the server) may set it.
 
     :param name: the keyword, as in ``@Tool(audit=True)``.
-    :param type: what pydantic validates its value as, when the server starts.
+    :param type: what pydantic validates its value as, when the server starts; or where that is,
+        ``"package.module:Name"``, to be loaded with the first value.
     :param kinds: the kinds of entries that may set it; all when empty.
     :param server: it is an option of the server, not of entries.
     """

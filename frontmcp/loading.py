@@ -336,11 +336,13 @@ def _called(item: Any) -> str:
 
 
 def plugin_name(plugin: Any) -> str:
-    """A plugin's own name, else its class's or module's in snake_case."""
-    own = getattr(plugin, "name", None)
+    """A plugin's own name, else its function's, or its class's or module's in snake_case."""
+    own = getattr(plugin, "__name__" if inspect.isroutine(plugin) else "name", None)
     if isinstance(own, str):
         return own
-    return snake_case(plugin.__name__.rpartition(".")[2] if isinstance(plugin, ModuleType) else type(plugin).__name__)
+    if isinstance(plugin, ModuleType):
+        return snake_case(plugin.__name__.rpartition(".")[2])
+    return snake_case((plugin if inspect.isclass(plugin) else type(plugin)).__name__)
 
 
 def load_dotted(path: str) -> Any:

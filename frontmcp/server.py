@@ -29,6 +29,7 @@ from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
 from frontmcp.registry import ListName, ToolEntry
+from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
 from frontmcp.transports.listing import ListOptions
@@ -115,12 +116,12 @@ class FrontMcp:
         self._configuration = Configuration(
             {
                 "instructions": instructions,
-                "http": dict(http or {}),
+                "http": http or {},
                 "pagination": pagination,
-                "list_cache": dict(list_cache or {}),
+                "list_cache": list_cache or {},
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
-                "logging": dict(logging or {}),
+                "logging": logging or {},
                 "plugins": list(plugins),
                 "plugin_order": list(plugin_order),
                 "autoload_plugins": autoload_plugins,
@@ -376,10 +377,6 @@ class FrontMcp:
         """Take the settings of every source; what is wrong with the core's own, in words."""
         self.settings, self.core, self.options, problems = self._configuration.read()
         self.threads.limit = self.core.thread_limit
-        try:
-            self.http_options()
-        except ConfigurationError as error:
-            problems.extend(error.problems)
         return problems
 
     def _check_options(self, claims: Claims) -> list[str]:
@@ -391,17 +388,22 @@ class FrontMcp:
             if name not in known
         ]
         for name in list(self.options):
-            setting = self.settings[name]
-            if near := nearest(name, CoreSettings.model_fields):
-                problems.append(f'setting from {setting.source}: there is no setting "{name}"{near}')
-                continue
-            if setting.is_environment and claims.is_foreign(name):
-                logger.warning("%s means nothing to this server", setting.source)
-                del self.options[name]
-                continue
-            option = {name: self.options[name]}
-            problems += claims.check_options("server", option, f"setting from {setting.source}")
-            self.options.update(option)
+            problems += self._check_option(claims, name, self.settings[name])
+        return problems
+
+    def _check_option(self, claims: Claims, name: str, setting: Setting) -> list[str]:
+        def place(path: Sequence[int | str] = ()) -> str:
+            return f"setting from {setting.source_of(path) or setting.source}"
+
+        if near := nearest(name, CoreSettings.model_fields):
+            return [f'{place()}: there is no setting "{name}"{near}']
+        if setting.is_environment and claims.is_foreign(name):
+            logger.warning("%s means nothing to this server", setting.source)
+            del self.options[name]
+            return []
+        option = {name: self.options[name]}
+        problems = claims.check_options("server", option, place)
+        self.options.update(option)
         return problems
 
     @property

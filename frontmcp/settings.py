@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 PREFIX: Final = "FRONTMCP_"
 SEPARATOR: Final = "__"
 FILE: Final = "frontmcp.toml"
+DEFAULT: Final = "default"
 
 NOT_SETTINGS: Final = frozenset({"ENV", "STATE_KEYS", "CONFIG", "DEPLOYMENT_MODE", "TARGET"})
 """Variables under our prefix that mean something else than the setting of that name."""
@@ -37,16 +38,53 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What one source gave of a setting."""
+
+    source: str
+    value: Any
+
+    def where(self, path: Sequence[str | int]) -> str | None:
+        """Where this source says a part of the setting; None when it does not."""
+        value, spoken = self.value, []
+        for step in path:
+            if not isinstance(value, Mapping):
+                break
+            if step not in value:
+                return None
+            value = value[step]
+            spoken.append(str(step).upper())
+        return SEPARATOR.join((self.source, *spoken)) if self.source.startswith(PREFIX) else self.source
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting as it holds, and where it came from; of several sources of a nested one, all."""
+    """One setting as it holds, and where it came from.
+
+    :ivar given: what it was made of, the winning source last: a table's keys may come from several, and nobody gave
+        what is a default.
+    """
 
     value: Any
-    source: str
+    given: tuple[Given, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Every source that had a part in it."""
+        return ", ".join(each.source for each in self.given) or DEFAULT
 
     @property
     def is_environment(self) -> bool:
         """Whether a variable of the environment alone gives it."""
         return self.source.startswith(PREFIX)
+
+    def source_of(self, path: Sequence[str | int]) -> str | None:
+        """The source that a part of it came from; None where nobody gave it.
+
+        :param path: the keys that lead to the part.
+        """
+        found = (each.where(path) for each in reversed(self.given))
+        return next((where for where in found if where is not None), None)
 
 
 def file_layer(path: Path) -> Layer:
@@ -114,7 +152,7 @@ def merge(layers: Iterable[Layer], locked: Iterable[str] = ()) -> tuple[dict[str
             if index and name in locked:
                 problems.append(f"{name} from {_where(layer, name)}: it is locked, only code may set it")
                 continue
-            settings[name] = _over(name, settings.get(name), value, _where(layer, name))
+            settings[name] = _over(name, settings.get(name), Given(_where(layer, name), value))
     return settings, problems
 
 
@@ -122,15 +160,14 @@ def _where(layer: Layer, name: str) -> str:
     return f"{PREFIX}{name.upper()}" if layer.source == "environment" else layer.source
 
 
-def _over(name: str, lower: Setting | None, value: Any, source: str) -> Setting:
-    if lower is None:
-        return Setting(value, source)
-    if isinstance(lower.value, Mapping) and isinstance(value, Mapping):
-        return Setting(_deep(lower.value, value), f"{lower.source}, {source}")
-    if name == "plugins" and isinstance(value, list | tuple):
+def _over(name: str, lower: Setting | None, given: Given) -> Setting:
+    value = given.value
+    if lower is not None and isinstance(lower.value, Mapping) and isinstance(value, Mapping):
+        return Setting(_deep(lower.value, value), (*lower.given, given))
+    if lower is not None and name == "plugins" and isinstance(value, list | tuple):
         # Words about plugins add up: a deployment switches one off without repeating the others.
-        return Setting([*lower.value, *value], f"{lower.source}, {source}")
-    return Setting(value, source)
+        return Setting([*lower.value, *value], (*lower.given, given))
+    return Setting(value, (given,))
 
 
 def _deep(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,19 +178,36 @@ def _deep(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def shown(settings: Mapping[str, Setting]) -> Iterator[tuple[str, str, str]]:
-    """Name, value and source of each setting, for people; secrets hidden."""
+def shown(settings: Mapping[str, Setting], named: Callable[[Any], str]) -> Iterator[tuple[str, str, str]]:
+    """Name, value and source of each setting, tables key by key, for people; secrets hidden.
+
+    :param named: what to show of a value that is no data.
+    """
     for name, setting in sorted(settings.items()):
-        yield name, json.dumps(_hidden(name, setting.value), default=repr), setting.source
+        for path, value in _leaves((), name, setting.value):
+            yield ".".join((name, *path)), json.dumps(value, default=named), setting.source_of(path) or DEFAULT
+
+
+def _leaves(path: tuple[str, ...], key: str, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What a setting says, by the keys that lead to it, secrets hidden."""
+    if isinstance(value, Mapping) and value and not _is_secret(key):
+        for inner, item in value.items():
+            yield from _leaves((*path, str(inner)), str(inner), item)
+    else:
+        yield path, _hidden(key, value)
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.lower() for word in SECRET_WORDS)
 
 
 def _hidden(name: str, value: Any) -> Any:
+    if _is_secret(name) and value is not None:
+        return "********"
     if isinstance(value, Mapping):
         return {key: _hidden(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_hidden(name, item) for item in value]
-    if any(word in name.lower() for word in SECRET_WORDS) and value is not None:
-        return "********"
     if isinstance(value, str) and "://" in value and "@" in value:
         scheme, _, rest = value.partition("://")
         return f"{scheme}://********@{rest.rpartition('@')[2]}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from frontmcp import ConfigurationError, FrontMcp, Option, Plugin
 from frontmcp.settings import Layer, environment_layer, file_layer, find_file, merge, shown
@@ -31,7 +32,7 @@ def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytes
     assert served.settings["pagination"].source.endswith("frontmcp.toml")
     assert served.settings["max_call_depth"].source == "FRONTMCP_MAX_CALL_DEPTH"
     assert served.settings["thread_limit"].source == "command line"
-    assert served.settings["instructions"].source == "code"
+    assert served.settings["instructions"].source == "default"
 
 
 def test_nested_settings_are_merged_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_all_wrong_settings_are_told_at_once_with_their_source(monkeypatch: pyte
     told = "\n".join(refused.value.problems)
     assert "pagination from FRONTMCP_PAGINATION" in told
     assert 'setting from FRONTMCP_AUDIT_LGO: no plugin claims the option "audit_lgo"' in told
-    assert "http option prot" in told
+    assert "http.prot from FRONTMCP_HTTP__PROT: " in told
     assert 'option "audit_lgo"; did you mean "audit_log"?' in told
     assert "max_call_depth from code" in told
 
@@ -131,6 +132,97 @@ def test_other_variables_are_left_alone() -> None:
 
 def test_secrets_are_not_shown() -> None:
     settings, _ = merge([Layer("code", {"auth": {"client_secret": "s3cret"}, "store": "redis://user:s3cret@host/0"})])
-    told = repr(list(shown(settings)))
+    told = repr(list(shown(settings, repr)))
     assert "s3cret" not in told
     assert "host/0" in told
+
+
+def test_what_stands_under_a_secret_name_is_secret_too() -> None:
+    settings, _ = merge([Layer("code", {"auth": {"tokens": {"s3cret": "nour"}, "leeway": 3}})])
+    assert sorted(shown(settings, repr)) == [("auth.leeway", "3", "code"), ("auth.tokens", '"********"', "code")]
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    level: int = 0
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    inner: Inner | None = None
+    many: list[Inner] = []
+
+
+class Nested(Plugin):
+    name = "acme.nested"
+    options = (
+        Option("nested", Outer, server=True),
+        Option("named", f"{Outer.__module__}:Outer", server=True),
+        Option("on_tool", Outer, kinds=("tool",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("http.prot", "port"),
+        ("list_cache.tll", "ttl"),
+        ("logging.fromat", "format"),
+        ("nested.iner", "inner"),
+        ("nested.inner.levle", "level"),
+        ("named.inner.levle", "level"),
+        ("throttle.default_rate_limit.max_request", "max_requests"),
+        ("authorities.profile", "profiles"),
+        ("auth.audiense", "audience"),
+    ],
+)
+@pytest.mark.parametrize("by", ["code", "frontmcp.toml", "environment", "command line"])
+def test_a_wrong_key_inside_a_table_has_its_nearest_name_and_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, near: str, by: str
+) -> None:
+    name, *inside, key = path.split(".")
+    table: dict[str, Any] = {key: 1}
+    for step in reversed(inside):
+        table = {step: table}
+    variable = f"FRONTMCP_{path.upper().replace('.', '__')}"
+    if by == "environment":
+        monkeypatch.setenv(variable, "1")
+    if by == "frontmcp.toml":
+        (tmp_path / by).write_text(f"[{'.'.join((name, *inside))}]\n{key} = 1\n")
+    served = FrontMcp("settings", plugins=[Nested], **({name: table} if by == "code" else {}))
+    file = tmp_path / by if by == "frontmcp.toml" else None
+    served.configure(file=file, command_line={name: table} if by == "command line" else None)
+    with pytest.raises(ConfigurationError) as refused:
+        served.check()
+    source = {"environment": variable, "frontmcp.toml": str(file)}.get(by, by)
+    hint = f'did you mean "{near}"?'
+    assert any(f"from {source}: " in problem and hint in problem for problem in refused.value.problems)
+
+
+def test_wrong_keys_of_one_table_have_each_their_own_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_NESTED__INER__LEVEL", "1")
+    served = FrontMcp("settings", plugins=[Nested], nested={"inner": {"levle": 1}, "many": [{"lvel": 1}]})
+    with pytest.raises(ConfigurationError) as refused:
+        served.check()
+    wrong = "Extra inputs are not permitted; did you mean"
+    assert sorted(refused.value.problems) == [
+        f'setting from FRONTMCP_NESTED__INER: option nested: iner: {wrong} "inner"?',
+        f'setting from code: option nested: inner.levle: {wrong} "level"?; many.0.lvel: {wrong} "level"?',
+    ]
+
+
+def test_a_wrong_option_of_http_app_has_its_nearest_name() -> None:
+    with pytest.raises(ConfigurationError, match=r'http option prot: .*; did you mean "port"\?'):
+        server().http_app(prot=1)
+
+
+def test_a_default_is_told_from_what_code_says() -> None:
+    served = server(max_call_depth=3, http={"port": 1})
+    assert served.settings["pagination"].source == "default"
+    assert served.settings["max_call_depth"].source == "code"
+    rows = {name: (value, source) for name, value, source in shown(served.settings, repr)}
+    assert rows["http.port"] == ("1", "code")
+    assert rows["http.path"] == ('"/mcp"', "default")
+    assert rows["logging.level"] == ('"INFO"', "default")

@@ -15,6 +15,7 @@ from frontmcp.cli.output import clean_stdout, columns, say
 from frontmcp.cli.target import Source, read_target
 from frontmcp.direct import caller_of
 from frontmcp.errors import ConfigurationError
+from frontmcp.loading import plugin_name
 from frontmcp.settings import shown
 
 UsageError: Any = typer.BadParameter.__base__
@@ -134,7 +135,7 @@ def _source(
 def _print_settings(source: Source) -> None:
     with clean_stdout():
         server = source.load()
-    typer.echo(columns([("SETTING", "VALUE", "FROM"), *shown(server.settings)]))
+    typer.echo(columns([("SETTING", "VALUE", "FROM"), *shown(server.settings, plugin_name)]))
 
 
 @app.command()

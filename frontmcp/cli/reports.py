@@ -13,6 +13,7 @@ from frontmcp.chain import Step
 from frontmcp.cli.failures import UsageFailure, shown
 from frontmcp.cli.output import columns
 from frontmcp.definitions.base import as_execute
+from frontmcp.loading import plugin_name
 from frontmcp.plugins import PluginInfo, nearest
 from frontmcp.registry import ToolEntry
 from frontmcp.server import FrontMcp
@@ -103,8 +104,8 @@ def plugins_report(server: FrontMcp) -> list[Json]:
 def _settings_of(server: FrontMcp, info: PluginInfo) -> list[Json]:
     return [
         {"name": name, "value": value, "from": source}
-        for name, value, source in shown_settings(server.settings)
-        if info.is_active and server.plugins.claims.owner(name) == info.name
+        for name, value, source in shown_settings(server.settings, plugin_name)
+        if info.is_active and server.plugins.claims.owner(name.partition(".")[0]) == info.name
     ]
 
 

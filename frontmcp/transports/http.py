@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -29,6 +29,7 @@ from frontmcp.transports.admission import Admission
 from frontmcp.transports.posts import PostGuard
 from frontmcp.transports.replay import ReplayingSessions
 from frontmcp.transports.wire import InFlight, Wire
+from frontmcp.validation import issues
 
 logger = logging.getLogger("frontmcp.http")
 
@@ -299,17 +300,13 @@ def _free_socket(host: str) -> socket.socket:
     return bound
 
 
-def options_from(*layers: dict[str, Any]) -> HttpOptions:
-    """Options from tables, the later winning.
+def options_from(options: HttpOptions, overrides: Mapping[str, Any]) -> HttpOptions:
+    """Options with others over them, where those are not None.
 
     :raises ConfigurationError: an option is unknown or has a wrong value, each named.
     """
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged.update({key: value for key, value in layer.items() if value is not None})
+    given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return HttpOptions(**merged)
+        return HttpOptions(**{**options.model_dump(), **given}) if given else options
     except ValidationError as error:
-        raise ConfigurationError(
-            f"http option {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-        ) from None
+        raise ConfigurationError(f"http option {issue}" for issue in issues(error, HttpOptions)) from None

@@ -7,9 +7,7 @@ where roles and permissions stand among a caller's claims. Every call is judged 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Any
-
-from pydantic import PlainValidator
+from typing import Any
 
 from frontmcp import Call, Caller, ConfigurationError, Option, Plugin, hookimpl
 from plugins_builtin.authorities.errors import AuthorityDeniedError as AuthorityDeniedError
@@ -21,19 +19,14 @@ def _load(module: str) -> Any:
     return import_module(f"{__name__}.{module}")
 
 
-def _read(module: str, adapter: str) -> Any:
-    """The type of an option, which is validated by what its module has under a name."""
-    return Annotated[Any, PlainValidator(lambda value: getattr(_load(module), adapter).validate_python(value))]
-
-
 class Authorities(Plugin):
     """Answers `check_authorities`, for lists and calls, of clients and of tools alike; and `authenticate`."""
 
     name = "authorities"
     options = (
-        Option("authorities", _read("engine", "REQUIREMENT")),
-        Option("authorities", _read("engine", "OPTIONS"), server=True),
-        Option("auth", _read("auth", "OPTIONS"), server=True),
+        Option("authorities", f"{__name__}.policy:Requirement"),
+        Option("authorities", f"{__name__}.policy:AuthoritiesOptions", server=True),
+        Option("auth", f"{__name__}.auth:AuthOptions", server=True),
     )
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, model_validator
 from starlette.routing import Route
 
 from frontmcp import Caller
@@ -135,9 +135,6 @@ class AuthOptions(Model):
         if self.jwks_url is not None:
             return RemoteKeys(self.jwks_url)
         return StaticKeys(self.jwks or self.public_key or ())
-
-
-OPTIONS: Final = TypeAdapter(AuthOptions)
 
 
 class Authenticator:

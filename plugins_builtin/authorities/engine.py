@@ -6,18 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from pydantic import TypeAdapter
-
 from frontmcp import Call, Caller
 from plugins_builtin.authorities.decision import Check, Compiler, Context, required_scopes
 from plugins_builtin.authorities.errors import AuthorityDeniedError, Denial
 from plugins_builtin.authorities.identity import Identity, resolved
-from plugins_builtin.authorities.policy import AuthoritiesOptions, Policy, Requirement
+from plugins_builtin.authorities.policy import AuthoritiesOptions, Policy
 
 WORDS: Final = {"resource_template": "Resource"}
-
-REQUIREMENT: Final[TypeAdapter[Policy]] = TypeAdapter(Requirement)
-OPTIONS: Final = TypeAdapter(AuthoritiesOptions)
 
 
 class Engine:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Final, final
+from typing import Any, Final, final
 
 import anyio
-from pydantic import PlainValidator
 
 from frontmcp import AbortController, Call, CallNext, Option, Plugin, hookimpl
 from frontmcp.errors import ConfigurationError
@@ -35,12 +33,8 @@ def _load(module: str) -> Any:
     return import_module(f"{__name__}.{module}")
 
 
-def _read(model: str, value: Any) -> Any:
-    return getattr(_load("options"), model).model_validate(value)
-
-
 def _option(name: str, model: str, **claim: Any) -> Option:
-    return Option(name, Annotated[Any, PlainValidator(partial(_read, model))], **claim)
+    return Option(name, f"{__name__}.options:{model}", **claim)
 
 
 @final

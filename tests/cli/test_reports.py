@@ -170,5 +170,5 @@ def test_settings_and_where_they_came_from(frontmcp, desk, write, monkeypatch):
     rows = {line.split()[0]: line for line in lines}
     assert "frontmcp.toml" in rows["pagination"]
     assert "FRONTMCP_MAX_CALL_DEPTH" in rows["max_call_depth"]
-    assert "9001" in rows["http"]
-    assert "command line" in rows["http"]
+    assert "9001" in rows["http.port"]
+    assert "command line" in rows["http.port"]

@@ -55,7 +55,7 @@ def test_a_named_file_is_taken_instead(frontmcp, target, write, monkeypatch, by)
     words = ("--config", "other.toml") if by == "option" else ()
     found = settings(frontmcp("run", target, *words, "--show-settings"))
     assert found["pagination"] == ("6", "other.toml")
-    assert found["max_call_depth"] == ("16", "code")
+    assert found["max_call_depth"] == ("16", "default")
 
 
 def test_a_file_that_is_not_there_is_one_line(frontmcp, target):
@@ -69,9 +69,35 @@ def test_all_sources_in_their_order(frontmcp, target, write, monkeypatch):
     write("frontmcp.toml", '[http]\nport = 1\nhost = "127.0.0.2"\npath = "/file"')
     monkeypatch.setenv("FRONTMCP_HTTP__PORT", "2")
     monkeypatch.setenv("FRONTMCP_HTTP__HOST", "127.0.0.3")
-    value, source = settings(frontmcp("run", target, "--http", "--port", "3", "--show-settings"))["http"]
-    assert json.loads(value) == {"port": 3, "host": "127.0.0.3", "path": "/file"}
-    assert [each in source for each in ("frontmcp.toml", "FRONTMCP_HTTP", "command line")] == [True] * 3
+    found = settings(frontmcp("run", target, "--http", "--port", "3", "--show-settings"))
+    assert found["http.port"] == ("3", "command line")
+    assert found["http.host"] == ('"127.0.0.3"', "FRONTMCP_HTTP__HOST")
+    assert found["http.path"][0] == '"/file"'
+    assert found["http.path"][1].endswith("frontmcp.toml")
+    assert found["http.grace"] == ("10", "default")
+
+
+def test_plugins_are_shown_by_their_names(frontmcp, write):
+    write(
+        "plugs.py",
+        """
+        from frontmcp import Call, FrontMcp, Plugin, Will
+
+        class Named(Plugin):
+            name = "acme.named"
+
+        class NoName(Plugin):
+            def __repr__(self):
+                return "hunter2"
+
+        @Will("execute")
+        async def counted(call: Call) -> None: ...
+
+        server = FrontMcp("desk", plugins=[Named, NoName(), counted])
+        """,
+    )
+    value, source = settings(frontmcp("run", "plugs.py", "--show-settings"))["plugins"]
+    assert (json.loads(value), source) == (["acme.named", "no_name", "counted"], "code")
 
 
 def test_secrets_are_hidden(frontmcp, target, write):
@@ -87,7 +113,7 @@ def test_plugins_are_shown_with_their_settings(frontmcp, target, write):
     lines = frontmcp("plugins", target).out.splitlines()
     assert [line.split()[:3] for line in lines[-2:]] == [
         ["SETTING", "OF", "VALUE"],
-        ["audit_log", "acme.audit", '{"level":'],
+        ["audit_log.level", "acme.audit", "2"],
     ]
     [audit] = [
         each
@@ -95,7 +121,7 @@ def test_plugins_are_shown_with_their_settings(frontmcp, target, write):
         if each["name"] == "acme.audit"
     ]
     [setting] = audit["settings"]
-    assert (setting["name"], json.loads(setting["value"])) == ("audit_log", {"level": 2})
+    assert (setting["name"], json.loads(setting["value"])) == ("audit_log.level", 2)
     assert "frontmcp.toml" in setting["from"]
 
 

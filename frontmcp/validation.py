@@ -1,0 +1,71 @@
+"""What is wrong with the value of an option, in words, and without the value: it could be a secret."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from frontmcp.checks import nearest
+from frontmcp.schema import scrub
+
+Path: TypeAlias = Sequence[int | str]
+"""The keys that lead to a part of a value."""
+
+NAMES_CHOICES: Final = ("literal_error", "enum")
+"""pydantic's errors whose text names what is allowed, and nothing of what was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing that is wrong.
+
+    :ivar path: the keys that lead to it, from the option's value on.
+    """
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (".".join(map(str, self.path)), self.text)))
+
+
+def issues(error: Exception, type_: Any) -> list[Issue]:
+    """What the validation of an option says; for a key that is not known, the nearest that is.
+
+    :param type_: what the option's value should have been.
+    """
+    if not isinstance(error, ValidationError):
+        return [Issue((), f"its check failed with {type(error).__name__}")]
+    spoken = zip(error.errors(include_url=False), scrub(error).errors(include_url=False), strict=True)
+    return [
+        Issue(raw["loc"], (raw if raw["type"] in NAMES_CHOICES else clean)["msg"] + _hint(raw, type_))
+        for raw, clean in spoken
+    ]
+
+
+def _hint(issue: Any, type_: Any) -> str:
+    if issue["type"] != "extra_forbidden":
+        return ""
+    *above, key = issue["loc"]
+    return nearest(str(key), _keys(type_, above))
+
+
+def _keys(type_: Any, path: Path) -> set[str]:
+    """The keys that a table has at a path; a step that is no key, such as an index, leads nowhere else."""
+    models = set(_models(type_))
+    for step in path:
+        fields = [model.model_fields[step] for model in models if step in model.model_fields]
+        models = {model for field in fields for model in _models(field.annotation)} or models
+    return {key for model in models for key in model.model_fields}
+
+
+def _models(type_: Any) -> Iterator[type[BaseModel]]:
+    """The models that values of a type may be, or may hold."""
+    if inspect.isclass(type_) and issubclass(type_, BaseModel):
+        yield type_
+    for argument in get_args(type_):
+        yield from _models(argument)
