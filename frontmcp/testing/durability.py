@@ -61,7 +61,8 @@ class DurableEngineKit(JobEngineKit):
 
 def child(factory: tuple[str, str], journal: Path, ids: list[str], *words: str) -> subprocess.Popen[bytes]:
     """A process that submits runs to an engine, and ends when all have ended."""
-    command = [sys.executable, "-m", "frontmcp.testing.durability", *factory, str(journal), ",".join(ids), *words]
+    main = "from frontmcp.testing.durability import main; main()"
+    command = [sys.executable, "-c", main, *factory, str(journal), ",".join(ids), *words]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
@@ -130,6 +131,7 @@ async def _child(factory: str, argument: str, journal: Path, ids: list[str], aga
     await engine.stop(1)
 
 
-if __name__ == "__main__":
-    _factory, _argument, _journal, _ids, *_words = sys.argv[1:]
-    asyncio.run(_child(_factory, _argument, Path(_journal), _ids.split(","), bool(_words)))
+def main() -> None:
+    """The process that is killed, and the one that goes on."""
+    factory, argument, journal, ids, *words = sys.argv[1:]
+    asyncio.run(_child(factory, argument, Path(journal), ids.split(","), bool(words)))
