@@ -3,46 +3,68 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.abc
 import sniffio
 
+logger = logging.getLogger("frontmcp.server")
+
+
+def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> Any:
+    """Run a coroutine function, which must not raise, in a task that ends with the event loop at the latest.
+
+    :returns: the task, to be kept while it runs.
+    """
+    if sniffio.current_async_library() == "asyncio":
+        return asyncio.get_running_loop().create_task(function(*arguments))
+    import trio
+
+    return trio.lowlevel.spawn_system_task(function, *arguments)
+
 
 class Background:
     """A task group in a task of its own, on asyncio and trio.
 
     `start` and `stop` may be called from different tasks, as the hooks ``server_started`` and ``server_stopping`` are.
-    A task that raises would end all others: what is started here lets no exception out.
+    A task that fails is logged and ends alone.
     """
 
     def __init__(self) -> None:
         self._group: anyio.abc.TaskGroup | None = None
-        self._ended = anyio.Event()
+        self._closing = self._ended = anyio.Event()
 
     @property
     def is_running(self) -> bool:
         return self._group is not None
 
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Started inside; what still runs at the end is cancelled."""
+        try:
+            await self.start()
+            yield
+        finally:
+            await self.stop()
+
     async def start(self) -> None:
         """Open the task group, in a task of the event loop's own."""
-        begun, self._ended = anyio.Event(), anyio.Event()
-        if sniffio.current_async_library() == "asyncio":
-            self._holder = asyncio.get_running_loop().create_task(self._hold(begun, self._ended))
-        else:
-            import trio
-
-            trio.lowlevel.spawn_system_task(self._hold, begun, self._ended)
+        begun, self._closing, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
+        self._holder = start_task(self._hold, begun, self._closing, self._ended)
         await begun.wait()
 
-    async def _hold(self, begun: anyio.Event, ended: anyio.Event) -> None:
+    async def _hold(self, begun: anyio.Event, closing: anyio.Event, ended: anyio.Event) -> None:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
                 begun.set()
-                await anyio.sleep_forever()
+                await closing.wait()
+                self._group = None
+                group.cancel_scope.cancel()
         finally:
             self._group = None
             ended.set()
@@ -54,12 +76,19 @@ class Background:
         """
         if self._group is None:
             raise RuntimeError("nothing runs in the background before the server starts, and after it stops")
-        self._group.start_soon(function, *arguments)
+        self._group.start_soon(_logged, function, *arguments)
 
     async def stop(self) -> None:
-        """Cancel every task, and wait until they have ended."""
-        if self._group is None:
+        """Cancel every task, and wait until they have ended; nothing where it was never started."""
+        if self._closing is self._ended:
             return
-        self._group.cancel_scope.cancel()
+        self._closing.set()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
+
+
+async def _logged(function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+    try:
+        await function(*arguments)
+    except Exception:
+        logger.exception("a background task failed: %s", getattr(function, "__qualname__", function))
