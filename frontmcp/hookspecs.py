@@ -235,7 +235,7 @@ def settled(server: Any) -> None:
 
 @hookspec
 async def server_started(server: Any) -> None:
-    """The server is about to serve, in its event loop.
+    """The server is about to serve, in its event loop; ``server.background.spawn(…)`` starts what runs beside it.
 
     :param server: the `FrontMcp`.
     """
@@ -243,7 +243,7 @@ async def server_started(server: Any) -> None:
 
 @hookspec
 async def server_stopping(server: Any) -> None:
-    """The server has stopped serving; runs even when the server is cancelled.
+    """The server has stopped serving; runs even when the server is cancelled. Background tasks still run.
 
     :param server: the `FrontMcp`.
     """
@@ -367,4 +367,13 @@ def state_store(config: Any) -> Any:
     """The store for kept results and spent states of questions (`frontmcp.interfaces.StateStore`).
 
     :param config: the server option ``state_store``; None for the default in memory.
+    """
+
+
+@hookspec(kind="first")
+def change_bus(config: Any, server: Any) -> Any:
+    """What tells the other processes of a server of changes (`frontmcp.interfaces.ChangeBus`); none by default.
+
+    :param config: the server option ``change_bus``; None when it is not set.
+    :param server: the `FrontMcp`; servers of other names hear nothing of its changes.
     """

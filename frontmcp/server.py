@@ -14,6 +14,7 @@ import anyio.lowlevel
 
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
+from frontmcp.background import Background
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.checks import nearest
 from frontmcp.claims import Claims
@@ -21,7 +22,7 @@ from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
-from frontmcp.interfaces import StateStore
+from frontmcp.interfaces import EVERYTHING, ChangeBus, StateStore
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
@@ -145,6 +146,8 @@ class FrontMcp:
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._listeners: list[Changed] = []
+        self._bus: ChangeBus | None = None
+        self.background = Background()
         self._users = 0
         self._starting: tuple[Any, anyio.Lock] | None = None
         self._stack: AsyncExitStack | None = None
@@ -337,15 +340,36 @@ class FrontMcp:
         """
         await self._changed(f"resource {uri}")
 
-    def on_change(self, listener: Changed) -> Callable[[], None]:
-        """Tell ``listener`` what changed, whenever something does; gives a function that stops that.
+    async def list_changed(self, name: Literal["tools", "resources", "prompts"]) -> None:
+        """Tell clients to list again, where something that frontmcp can't see changed, such as somebody's rights.
 
-        :param listener: is given ``"tools"``, ``"resources"``, ``"prompts"``, or ``"resource <uri>"``.
+        :param name: the list; resources and templates are one.
+        :raises ValueError: there is no such list.
+        """
+        if name not in LISTS.values():
+            raise ValueError(f'there is no list "{name}"; there are {", ".join(dict.fromkeys(LISTS.values()))}')
+        await self._changed(name)
+
+    def on_change(self, listener: Changed) -> Callable[[], None]:
+        """Tell ``listener`` what changed, here or in another process; gives a function that stops that.
+
+        :param listener: is given ``"tools"``, ``"resources"``, ``"prompts"``, ``"resource <uri>"``, or
+            `frontmcp.interfaces.EVERYTHING`.
         """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def _changed(self, what: str) -> None:
+        await self._tell(what)
+        if self._bus is not None:
+            await self._bus.publish(what)
+
+    async def _heard(self, what: str) -> None:
+        """What another process told: for the clients of this one alone."""
+        if what == EVERYTHING or what in LISTS.values() or what.startswith("resource "):
+            await self._tell(what)
+
+    async def _tell(self, what: str) -> None:
         for listener in list(self._listeners):
             await listener(what)
 
@@ -514,12 +538,17 @@ class FrontMcp:
     async def _start(self) -> None:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._providers.running(self))
+            await stack.enter_async_context(self.background.running())
             if (started := self.hooks.chain("server_started")) is not None:
                 await started(self)
+            self._bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)
+            if self._bus is not None:
+                self.background.spawn(self._bus.run, self._heard)
             self._stack = stack.pop_all()
 
     async def _stop(self) -> None:
         stack, self._stack = self._stack, None
+        self._bus = None
         assert stack is not None
         async with stack:
             if (stopping := self.hooks.chain("server_stopping")) is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, runtime_checkable
 
 from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
@@ -56,6 +57,31 @@ class StateStore(Protocol):
 
     async def delete(self, key: str) -> None:
         """Forget a value."""
+        ...
+
+
+EVERYTHING: Final = "everything"
+"""The change of which nobody knows what it was: every list, and every resource that clients subscribed to."""
+
+
+@runtime_checkable
+class ChangeBus(Protocol):
+    """Tells the other processes of a server what changed, and hears it from them.
+
+    Answered through the hook ``change_bus(config, server)``. A change is ``"tools"``, ``"resources"``, ``"prompts"``,
+    ``"resource <uri>"`` or `EVERYTHING`.
+    """
+
+    async def publish(self, change: str) -> None:
+        """Tell the others, without waiting for them. Never raises: what can't be told now is told later."""
+        ...
+
+    async def run(self, heard: Callable[[str], Awaitable[None]]) -> None:
+        """Send and hear until cancelled, while the server runs.
+
+        :param heard: called with what others published, never with what this bus did; with `EVERYTHING` when changes
+            may have been missed.
+        """
         ...
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import anyio
@@ -18,6 +20,8 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+
+from frontmcp.interfaces import EVERYTHING
 
 TELL_SECONDS: Final = 5.0
 """How long a client may take to be told."""
@@ -49,6 +53,7 @@ class Changes:
         self.listen = ListenHandler(self._bus)
         self.sessions: dict[Connection, set[str]] = {}
         self._subscribers: dict[str, set[Connection]] = {}
+        self._listened: Counter[str] = Counter()
 
     def track(self, session: Connection) -> None:
         """Remember a session that can be told of changes, until it ends."""
@@ -86,16 +91,32 @@ class Changes:
             subscribed.discard(uri)
             self._drop(session, uri)
 
+    @contextmanager
+    def listening(self, uris: Iterable[str]) -> Iterator[None]:
+        """A stream that subscribed to resources is open while the block runs."""
+        listened = list(uris)
+        self._listened.update(listened)
+        try:
+            yield
+        finally:
+            self._listened.subtract(listened)
+            self._listened = +self._listened
+
     async def publish(self, what: str) -> None:
         """Tell of a change.
 
-        :param what: ``"tools"``, ``"resources"``, ``"prompts"``, or ``"resource <uri>"``.
+        :param what: ``"tools"``, ``"resources"``, ``"prompts"``, ``"resource <uri>"``, or `EVERYTHING`.
         """
-        uri = what.removeprefix("resource ") if what.startswith("resource ") else None
-        await self._bus.publish(EVENTS[what] if uri is None else ResourceUpdated(uri))
         async with anyio.create_task_group() as group:
-            for session in list(self.sessions if uri is None else self._subscribers.get(uri, ())):
-                group.start_soon(_tell, session, what, uri)
+            for change in self._changes() if what == EVERYTHING else (what,):
+                uri = change.removeprefix("resource ") if change.startswith("resource ") else None
+                await self._bus.publish(EVENTS[change] if uri is None else ResourceUpdated(uri))
+                for session in list(self.sessions if uri is None else self._subscribers.get(uri, ())):
+                    group.start_soon(_tell, session, change, uri)
+
+    def _changes(self) -> list[str]:
+        """Everything that somebody waits to hear of."""
+        return [*EVENTS, *(f"resource {uri}" for uri in {*self._subscribers, *self._listened})]
 
 
 async def _tell(session: Connection, what: str, uri: str | None) -> None:

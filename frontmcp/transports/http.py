@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -10,7 +9,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
-import sniffio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -24,6 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
 from frontmcp.transports.admission import Admission
 from frontmcp.transports.posts import PostGuard
@@ -193,12 +192,7 @@ class _App(Starlette):
         """Hold the lifespan open in a task of its own, which ends with the event loop; whether it has begun."""
         if self._tried is None:
             self._tried = anyio.Event()
-            if sniffio.current_async_library() == "asyncio":
-                self._holder = asyncio.get_running_loop().create_task(self._hold(self._tried))
-            else:
-                import trio
-
-                self._holder = trio.lowlevel.spawn_system_task(self._hold, self._tried)
+            self._holder = start_task(self._hold, self._tried)
         await self._tried.wait()
         return self._running
 

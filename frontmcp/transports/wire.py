@@ -272,9 +272,9 @@ class Wire:
             return await self.changes.listen(ctx, params)
         request = await self._refusable(ctx)
         wanted = dict.fromkeys(params.notifications.resource_subscriptions[:MOST_SUBSCRIPTIONS])
-        return await self.changes.listen(
-            ctx, admitted(params, [uri for uri in wanted if await self._may(request, uri)])
-        )
+        uris = [uri for uri in wanted if await self._may(request, uri)]
+        with self.changes.listening(uris):
+            return await self.changes.listen(ctx, admitted(params, uris))
 
     async def _may(self, request: RequestContext, uri: str) -> bool:
         try:

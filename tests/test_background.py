@@ -1,0 +1,106 @@
+"""Tasks that run beside a server: from its start to its end, whoever starts and stops it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from frontmcp import FrontMcp, Plugin, hookimpl
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: Any) -> Any:
+    return request.param
+
+
+class Ticking(Plugin):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.begun = anyio.Event()
+
+    async def tick(self, word: str) -> None:
+        self.said.append(word)
+        self.begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.said.append("cancelled")
+
+    @hookimpl
+    def server_started(self, server: Any) -> None:
+        server.background.spawn(self.tick, "tick")
+
+    @hookimpl
+    async def server_stopping(self, server: Any) -> None:
+        await self.begun.wait()
+        self.said.append("stopping")
+
+
+async def test_a_task_runs_while_the_server_does() -> None:
+    ticking = Ticking()
+    server = FrontMcp("desk", plugins=[ticking])
+    async with server.running():
+        with anyio.fail_after(5):
+            await ticking.begun.wait()
+        assert ticking.said == ["tick"]
+    assert ticking.said == ["tick", "stopping", "cancelled"]
+    async with server.running():
+        pass
+    assert ticking.said[3:] == ["tick", "stopping", "cancelled"]
+
+
+async def test_it_outlives_the_task_that_started_the_server() -> None:
+    ticking = Ticking()
+    server = FrontMcp("desk", plugins=[ticking])
+    entered, left = anyio.Event(), anyio.Event()
+
+    async def first() -> None:
+        async with server.running():
+            entered.set()
+            await left.wait()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(first)
+        await entered.wait()
+        async with server.running():
+            left.set()
+            await anyio.wait_all_tasks_blocked()
+            assert ticking.said == ["tick"]
+        assert ticking.said[-1] == "cancelled"
+
+
+async def test_one_that_fails_is_logged_and_ends_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise OSError("away")
+
+    ticking = Ticking()
+    server = FrontMcp("desk", plugins=[ticking])
+    async with server.running():
+        server.background.spawn(fail)
+        await anyio.wait_all_tasks_blocked()
+        assert ticking.said == ["tick"]
+    assert "a background task failed" in caplog.text
+    assert "OSError: away" in caplog.text
+
+
+async def test_without_a_running_server_there_is_none() -> None:
+    server = FrontMcp("desk")
+    with pytest.raises(RuntimeError, match="before the server starts"):
+        server.background.spawn(anyio.sleep_forever)
+
+
+async def test_a_start_that_fails_ends_them() -> None:
+    ticking = Ticking()
+
+    class Failing(Plugin):
+        @hookimpl(trylast=True)
+        async def server_started(self, server: Any) -> None:
+            await ticking.begun.wait()
+            raise OSError("away")
+
+    with pytest.raises(OSError, match="away"):
+        async with FrontMcp("desk", plugins=[ticking, Failing]).running():
+            pass
+    assert ticking.said == ["tick", "cancelled"]
