@@ -28,10 +28,13 @@ class Connections:
     """The connections to one server: for the running event loop, and for threads.
 
     What is sent twice because a connection broke must do no harm: commands carry tokens of their own.
+
+    :param retries: how often a command is sent again in a loop's connections.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, retries: int = 1) -> None:
         self._url = url
+        self._retries = retries
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: redis.asyncio.Redis | None = None
 
@@ -41,8 +44,9 @@ class Connections:
         if self._client is None or self._loop is not loop:
             self._loop = loop
             # Who finds every connection busy waits for one, where another pool would fail.
+            retry = AsyncRetry(NoBackoff(), self._retries)
             pool = redis.asyncio.BlockingConnectionPool.from_url(
-                self._url, max_connections=CONNECTIONS, timeout=TIMEOUT, retry=AsyncRetry(NoBackoff(), 1), **_timeouts()
+                self._url, max_connections=CONNECTIONS, timeout=TIMEOUT, retry=retry, **_timeouts()
             )
             self._client = redis.asyncio.Redis.from_pool(pool)
         return self._client

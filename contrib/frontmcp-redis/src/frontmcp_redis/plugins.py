@@ -1,12 +1,14 @@
-"""The two plugins: one for limits, which needs `guards`, and one for questions, which doesn't."""
+"""The plugins: for limits, which need `guards`; for questions; for changes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
+import sniffio
 from pydantic import AfterValidator
 
-from frontmcp import Option, Plugin, hookimpl
+from frontmcp import ConfigurationError, Option, Plugin, hookimpl
+from frontmcp_redis.changes import RedisChangeBus
 from frontmcp_redis.connection import is_redis
 from frontmcp_redis.guards import RedisGuardStore
 from frontmcp_redis.states import RedisStateStore
@@ -16,6 +18,9 @@ def _redis_url(url: str) -> str:
     if not is_redis(url):
         raise ValueError("not the URL of a Redis server")
     return url
+
+
+RedisUrl: TypeAlias = Annotated[str, AfterValidator(_redis_url)]
 
 
 class RedisGuards(Plugin):
@@ -38,7 +43,7 @@ class RedisStates(Plugin):
     """Makes the store of ``state_store="redis://…"``."""
 
     name = "redis"
-    options = (Option("state_store", Annotated[str, AfterValidator(_redis_url)], server=True),)
+    options = (Option("state_store", RedisUrl, server=True),)
 
     def __init__(self) -> None:
         self._store: RedisStateStore | None = None
@@ -53,3 +58,18 @@ class RedisStates(Plugin):
     async def server_stopping(self, server: Any) -> None:
         if self._store is not None:
             await self._store.aclose()
+
+
+class RedisChanges(Plugin):
+    """Makes the bus of ``change_bus="redis://…"``."""
+
+    name = "redis.changes"
+    options = (Option("change_bus", RedisUrl, server=True),)
+
+    @hookimpl
+    def change_bus(self, config: Any, server: Any) -> RedisChangeBus | None:
+        if not is_redis(config):
+            return None
+        if sniffio.current_async_library() != "asyncio":
+            raise ConfigurationError("change_bus: frontmcp-redis runs on asyncio only")
+        return RedisChangeBus(config, server.name)
