@@ -28,10 +28,12 @@ from frontmcp.call import RequestContext as RequestContext
 from frontmcp.content import Audio as Audio
 from frontmcp.content import File as File
 from frontmcp.content import Image as Image
+from frontmcp.contexts.channel import ChannelContext as ChannelContext
 from frontmcp.contexts.prompt import PromptContext as PromptContext
 from frontmcp.contexts.resource import ResourceContext as ResourceContext
 from frontmcp.contexts.tool import ToolContext as ToolContext
 from frontmcp.definitions.app import App as App
+from frontmcp.definitions.channel import Channel as Channel
 from frontmcp.definitions.prompt import Prompt as Prompt
 from frontmcp.definitions.prompt import PromptArgument as PromptArgument
 from frontmcp.definitions.resource import Resource as Resource
@@ -75,6 +77,8 @@ __all__ = (
     "CallToolResult",
     "Caller",
     "Cancelled",
+    "Channel",
+    "ChannelContext",
     "Completion",
     "ConfigurationError",
     "Declined",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["tool", "resource", "resource_template", "prompt", "agent", "job", "workflow", "channel"]
 Origin: TypeAlias = Literal["client", "tool", "resource", "prompt", "agent", "job", "channel"]
-Sought: TypeAlias = Literal["tool", "resource", "prompt"]
+Sought: TypeAlias = Literal["tool", "resource", "prompt", "channel"]
 Surface: TypeAlias = Literal["mcp", "agent", "job", "http-trigger", "cli"]
 Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 CallNext: TypeAlias = Callable[[], Awaitable[Any]]
@@ -270,7 +270,7 @@ class Call:
     :ivar runner: runs further calls on this one's behalf.
     :ivar request: the client request it belongs to; ``call.context`` of a tool.
     :ivar entry: what is called; None in `on_error` for a name that was not found.
-    :ivar kind: what was asked for: a ``tool`` (agents are tools), a ``resource`` or a ``prompt``.
+    :ivar kind: what was asked for: a ``tool`` (agents are tools), a ``resource``, a ``prompt`` or a ``channel``.
     :ivar name: the spelling that was asked for; the URI of a resource.
     :ivar arguments: as they were sent, not validated.
     :ivar output: the raw value, in `did_execute`; hooks may change it.

@@ -362,6 +362,16 @@ async def on_error(call: Call, error: BaseException) -> None:
     """
 
 
+@hookspec
+async def on_emit(server: Any, event: str, payload: Any) -> None:
+    """Something happened in the application: somebody called ``server.emit(event, payload)``.
+
+    :param server: the `FrontMcp`.
+    :param event: its name.
+    :param payload: what is known of it.
+    """
+
+
 @hookspec(kind="first")
 def state_store(config: Any) -> Any:
     """The store for kept results and spent states of questions (`frontmcp.interfaces.StateStore`).

@@ -50,6 +50,8 @@ def make_invoke(
 def _starter(body: Body) -> Start:
     function, parameter, context_type = body.function, body.context_parameter, body.context_type
     if body.context_class is not None:
+        if (name := body.context_class._body) != "execute":
+            return lambda call, arguments: getattr(context_of(call, body.context_class), name)(**arguments)
         return lambda call, arguments: context_of(call, body.context_class).execute(**arguments)
     if parameter is not None:
         return lambda call, arguments: function(**arguments, **{parameter: context_of(call, context_type)})

@@ -32,6 +32,7 @@ BUILT_IN = {
     "agents": "plugins_builtin.agents:Agents",
     "formatting": "plugins_builtin.formatting:Formatting",
     "progress": "plugins_builtin.progress:Progress",
+    "channels": "plugins_builtin.channels:Channels",
     "aliasing": "plugins_builtin.aliasing:Aliasing",
 }
 """The built-in plugins by name, in their order. Loaded by dotted name, so that the core imports none of them."""

@@ -8,12 +8,13 @@ from typing import Any, Final, Protocol
 
 from frontmcp.call import Call, Kind
 from frontmcp.definitions.base import Definition
+from frontmcp.entries import ChannelEntry, PromptEntry, ResourceEntry, TemplateEntry
 from frontmcp.entries import CompletableEntry as CompletableEntry
 from frontmcp.entries import Entry as Entry
 from frontmcp.entries import ListName as ListName
-from frontmcp.entries import PromptEntry, ResourceEntry, TemplateEntry
 from frontmcp.entries import ToolEntry as ToolEntry
 from frontmcp.errors import (
+    ChannelNotFoundError,
     ConfigurationError,
     FrontMcpError,
     PromptNotFoundError,
@@ -28,6 +29,7 @@ SERVED: Final[Mapping[Kind, Callable[..., Entry]]] = {
     "resource": ResourceEntry,
     "resource_template": TemplateEntry,
     "prompt": PromptEntry,
+    "channel": ChannelEntry,
 }
 """The entry that is made of a definition."""
 
@@ -177,10 +179,12 @@ class Registry:
         self.tools_by_name = Names("tools", ToolNotFoundError)
         self.prompts_by_name = Names("prompts", PromptNotFoundError)
         self.resources_by_uri = Addresses()
+        self.channels_by_name = Names("channels", ChannelNotFoundError)
         self.directories: Mapping[str, Directory] = {
             "tool": self.tools_by_name,
             "prompt": self.prompts_by_name,
             "resource": self.resources_by_uri,
+            "channel": self.channels_by_name,
         }
         self._directory_of = {name: each for each in self.directories.values() for name in each.lists}
         self.version = 0

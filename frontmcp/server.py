@@ -65,7 +65,7 @@ class FrontMcp:
     :param version: the server's version, unless ``info`` has it.
     :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
     :param apps: `App` objects and classes decorated with `App`.
-    :param tools: tools of the server's own, unnamed app; likewise ``resources`` and ``prompts``.
+    :param tools: tools of the server's own, unnamed app; likewise ``resources``, ``prompts`` and ``channels``.
     :param plugins: plugins, and words: ``"no:NAME"`` switches one off, ``"NAME"`` allows an installed one.
     :param plugin_order: names of plugins that run before all others.
     :param autoload_plugins: load installed plugins that nobody named.
@@ -96,6 +96,7 @@ class FrontMcp:
         tools: Iterable[Any] = (),
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
+        channels: Iterable[Any] = (),
         plugins: Sequence[PluginLike] = (),
         plugin_order: Sequence[str] = (),
         autoload_plugins: bool = True,
@@ -137,7 +138,7 @@ class FrontMcp:
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
         self._early_problems: list[str] = []
-        self._default_app = self._make_default_app(tools=tools, resources=resources, prompts=prompts)
+        self._default_app = self._make_default_app(tools=tools, resources=resources, prompts=prompts, channels=channels)
         self._apps = self._read_apps(apps)
         self._definitions: list[tuple[str, Definition]] = []
         for app in self._apps:
@@ -235,6 +236,11 @@ class FrontMcp:
         :param keywords: those of `Resource`.
         """
         return self._default_app.resource(uri, **keywords)
+
+    @property
+    def channel(self) -> Registering:
+        """Define a channel of the server's own app: ``@server.channel(source=…)``."""
+        return self._default_app.channel
 
     def _make_default_app(self, **given: Iterable[Any]) -> App:
         try:
@@ -465,7 +471,16 @@ class FrontMcp:
             self._state_store = answered if answered is not None else MemoryStateStore()
         return self._state_store
 
-    # Calls from inside
+    # From inside
+
+    async def emit(self, event: str, payload: Any = None) -> None:
+        """Tell plugins, and by them channels, that something happened in the application; returns when they are done.
+
+        :param event: such as ``"ticket.closed"``, or the name of a channel whose source is ``manual``.
+        :param payload: what the channels' ``on_event`` takes.
+        """
+        if (emitted := self.hooks.chain("on_emit")) is not None:
+            await emitted(self, event, payload)
 
     def call(
         self,
@@ -475,6 +490,7 @@ class FrontMcp:
         origin: Origin,
         surface: Surface | None = None,
         caller: Caller | None = None,
+        request: RequestContext | None = None,
         parent: Call | None = None,
         scope: Mapping[str, Entry] | None = None,
     ) -> Coroutine[Any, Any, Any]:
@@ -484,18 +500,21 @@ class FrontMcp:
         :param origin: who makes the call: ``"job"``, ``"agent"``, ``"channel"``, …
         :param surface: where it comes from.
         :param caller: as whom, for a call that no other call makes.
+        :param request: what the call belongs to, and as whom, where there is a request from outside.
         :param parent: the call that makes it; its caller and request are used.
         :param scope: the only entries that can be found from there on, by name.
         """
-        if (caller is None) == (parent is None):
-            raise TypeError("server.call takes either caller= or parent=")
+        if sum(given is not None for given in (caller, request, parent)) != 1:
+            raise TypeError("server.call takes one of caller=, request= and parent=")
         name = target if isinstance(target, str) else target.name
         arguments = {} if arguments is None else arguments
         if parent is not None:
             call = parent.inner(name, arguments, origin, surface)
         else:
-            assert caller is not None
-            call = Call(self.pipeline, RequestContext(caller, "inside"), name, arguments, caller)
+            if request is None:
+                assert caller is not None
+                request = RequestContext(caller, "inside")
+            call = Call(self.pipeline, request, name, arguments, request.caller)
             call.origin, call.surface = origin, surface
         if scope is not None:
             call.scope = scope

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import importlib.util
 import json
 import re
@@ -12,11 +14,13 @@ from types import ModuleType
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from frontmcp import FrontMcp
+from frontmcp.transports.http import options_from, serving
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -27,6 +31,7 @@ def load(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -52,6 +57,22 @@ def server(example: ModuleType, era: str) -> FrontMcp:
 
 def of(name: str) -> Any:
     return pytest.mark.parametrize("example", [name], indirect=True)
+
+
+async def test_a_signed_webhook_opens_a_ticket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_SECRET", "s3cret")
+    server: FrontMcp = load("github_webhook").server
+    body = json.dumps({"action": "labeled", "issue": {"number": 7, "title": "Broken"}, "label": {"name": "support"}})
+    digest = hmac.new(b"s3cret", body.encode(), hashlib.sha256).hexdigest()
+    headers = {"content-type": "application/json", "x-hub-signature-256": f"sha256={digest}"}
+    async with serving(server, options_from({"port": 0})) as url, Client(url) as client:
+        async with httpx2.AsyncClient() as github:
+            answer = await github.post(url.replace("/mcp", "/hooks/github"), content=body, headers=headers)
+        assert answer.json() == {"ok": True, "channel": "github"}
+        assert (await client.call_tool("list_tickets", {})).structured_content == {"GH-7": "Broken"}
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["list_tickets"]
+        (events,) = (await client.read_resource("channel://github")).contents
+    assert "GH-7 opened: Broken" in events.text  # type: ignore[union-attr]
 
 
 @of("01_compose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -41,6 +41,7 @@ class Context:
     """A body's view of its call. The pipeline makes a new one for every call."""
 
     _call: Call | None = None
+    _body: ClassVar[str] = "execute"
     execute: Callable[..., Any]
 
     @property

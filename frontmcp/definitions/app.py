@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, TypeVar, overload
 
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
+from frontmcp.definitions.channel import Channel
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
@@ -24,8 +25,16 @@ NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
     "tools": (Tool,),
     "resources": (Resource, ResourceTemplate),
     "prompts": (Prompt,),
+    "channels": (Channel,),
 }
 """What may be listed under a keyword of `App` and `FrontMcp`. A plain function becomes the first, where that can be."""
+
+
+LACKS: Final[Mapping[str, str]] = {
+    "resources": "URI: decorate it with @Resource(uri)",
+    "channels": "source: decorate it with @Channel(source=…)",
+}
+"""What a plain function lacks to be listed there."""
 
 
 class Registering:
@@ -64,6 +73,7 @@ class App:
     :param tools: classes and functions, decorated with `Tool` or plain functions.
     :param resources: classes and functions decorated with `Resource` or `ResourceTemplate`.
     :param prompts: classes and functions, decorated with `Prompt` or plain functions.
+    :param channels: classes and functions decorated with `Channel`.
     """
 
     noun: ClassVar[str] = "App"
@@ -77,6 +87,7 @@ class App:
         tools: Iterable[Any] = (),
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
+        channels: Iterable[Any] = (),
     ) -> None:
         self._id = id if id is not None or name is None else slug(name)
         self._name = name
@@ -85,7 +96,8 @@ class App:
         self._listeners: list[Callable[[App, Definition], None]] = []
         if self._id is not None:
             check_app_id(self._id)
-        for noun, targets in (("tools", tools), ("resources", resources), ("prompts", prompts)):
+        given = {"tools": tools, "resources": resources, "prompts": prompts, "channels": channels}
+        for noun, targets in given.items():
             for target in targets:
                 self.add(as_definition(target, noun))
 
@@ -139,6 +151,11 @@ class App:
         """
         return Registering(partial(resource_of, uri), self.add)(**keywords)
 
+    @property
+    def channel(self) -> Registering:
+        """Define a channel and register it: ``@app.channel(source=…)``."""
+        return Registering(Channel, self.add)
+
     def add(self, definition: Definition) -> None:
         """Register a definition; servers that have the app already serve it too."""
         self.definitions.append(definition)
@@ -151,7 +168,7 @@ class App:
 
 
 def as_definition(target: Any, noun: str = "tools") -> Definition:
-    """The definition of something listed under ``tools=``, ``resources=`` or ``prompts=``.
+    """The definition of something listed under ``tools=``, ``resources=``, ``prompts=`` or ``channels=``.
 
     :raises ConfigurationError: it is nothing of that kind.
     """
@@ -174,8 +191,8 @@ def as_definition(target: Any, noun: str = "tools") -> Definition:
             f"{noun}=: {place_of(target)} was decorated before it was bound: "
             f"leave @{name} off, and list the bound method"
         )
-    if noun == "resources":
-        raise ConfigurationError(f"{noun}=: {place_of(target)} has no URI: decorate it with @Resource(uri)")
+    if noun in LACKS:
+        raise ConfigurationError(f"{noun}=: {place_of(target)} has no {LACKS[noun]}")
     return classes[0].from_callable(target)
 
 

@@ -228,11 +228,11 @@ def place_of(target: Any) -> str:
     name = getattr(written, "__qualname__", None)
     if name is None:
         return f"an instance of {place_of(type(written))}"
-    code = getattr(inspect.unwrap(getattr(written, "execute", written)), "__code__", None)
+    code = getattr(inspect.unwrap(as_execute(written) or written), "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return f"{written.__module__}.{name}{where}"
 
 
 def as_execute(target: Any) -> Any:
-    """The function that runs: ``execute`` of a class, else the target itself."""
-    return getattr(target, "execute", None) if inspect.isclass(target) else target
+    """The function that runs: ``execute`` of a class (``on_event`` of a channel), else the target itself."""
+    return getattr(target, getattr(target, "_body", "execute"), None) if inspect.isclass(target) else target

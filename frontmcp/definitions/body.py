@@ -93,12 +93,13 @@ def read_body(target: Any, namespace: Mapping[str, Any] | None, context_class: t
     )
 
 
-def _execute_of(cls: type) -> Callable[..., Any]:
-    execute = getattr(cls, "execute", None)
+def _execute_of(cls: type[Context]) -> Callable[..., Any]:
+    name = cls._body
+    execute = getattr(cls, name, None)
     if not callable(execute):
-        raise ConfigurationError("the class has no execute method")
-    if isinstance(inspect.getattr_static(cls, "execute"), staticmethod | classmethod):
-        raise ConfigurationError("execute must be a plain method, whose first parameter is self")
+        raise ConfigurationError(f"the class has no {name} method")
+    if isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
+        raise ConfigurationError(f"{name} must be a plain method, whose first parameter is self")
     if any(each.default is each.empty for each in _named(inspect.signature(cls).parameters)):
         raise ConfigurationError("__init__ takes arguments, but nobody passes any: Annotated[X, Inject()] gets an X")
     return typing.cast("Callable[..., Any]", execute)

@@ -8,6 +8,8 @@ from frontmcp.errors.answers import to_error_data as to_error_data
 from frontmcp.errors.answers import to_result as to_result
 from frontmcp.errors.tree import AccessDeniedError as AccessDeniedError
 from frontmcp.errors.tree import CallDepthError as CallDepthError
+from frontmcp.errors.tree import ChannelExecutionError as ChannelExecutionError
+from frontmcp.errors.tree import ChannelNotFoundError as ChannelNotFoundError
 from frontmcp.errors.tree import ConfigurationError as ConfigurationError
 from frontmcp.errors.tree import ElicitationInvalidError as ElicitationInvalidError
 from frontmcp.errors.tree import ElicitationNotSupportedError as ElicitationNotSupportedError

@@ -197,6 +197,31 @@ class PromptExecutionError(FrontMcpError):
         self.original_error = original_error
 
 
+class ChannelNotFoundError(PublicMcpError):
+    """No channel has the name."""
+
+    code = "CHANNEL_NOT_FOUND"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'Channel "{shorten(name)}" not found')
+
+
+class ChannelExecutionError(FrontMcpError):
+    """A channel raised an error that is not public. Nobody but the log is told what it was.
+
+    :param channel: its name.
+    :param original_error: what it raised.
+    """
+
+    code = "CHANNEL_EXECUTION_ERROR"
+
+    def __init__(self, channel: str, original_error: BaseException | None = None) -> None:
+        detail = describe(original_error) if original_error is not None else "Unknown error"
+        super().__init__(f'Channel "{channel}" execution failed: {detail}')
+        self.channel = channel
+        self.original_error = original_error
+
+
 class RateLimitError(PublicMcpError):
     """A rate limit is used up.
 

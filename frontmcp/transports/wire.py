@@ -308,7 +308,7 @@ class Wire:
         session, connection, http = ctx.session, _connection(ctx), ctx.request
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         headers: Mapping[str, str] = http.headers if http is not None else {}
-        client_ip = self._client_ip(http, headers) if http is not None else None
+        client_ip = self.client_ip(http, headers) if http is not None else None
         transport = "http" if http is not None else self.server.transport
         if not modern:
             self.changes.track(connection)
@@ -338,7 +338,7 @@ class Wire:
 
         :raises FrontMcpError: it is refused.
         """
-        request = AuthenticationRequest("http", http.headers, self._client_ip(http, http.headers))
+        request = AuthenticationRequest("http", http.headers, self.client_ip(http, http.headers))
         caller = http.scope[CALLER] = await self._caller(request)
         if caller is not None and not caller.is_anonymous:
             # By this the SDK lets nobody else use, listen to or end the session.
@@ -361,7 +361,7 @@ class Wire:
             raise PluginError(plugin, "authenticate", error) from error
         return caller
 
-    def _client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
+    def client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
         """Who connected; behind trusted proxies, what the outermost of them saw."""
         if self.trusted_proxy_depth:
             hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]

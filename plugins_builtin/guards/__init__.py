@@ -21,9 +21,10 @@ from plugins_builtin.guards.errors import ExecutionTimeoutError
 
 logger = logging.getLogger("frontmcp.guards")
 
-KINDS: Final = ("tool", "resource", "resource_template", "prompt", "agent")
-
 DEFAULTS: Final = ("rate_limit", "concurrency", "timeout")
+
+DEFAULT_KINDS: Final = ("tool", "resource", "resource_template", "prompt", "agent")
+"""What defaults are for: answers that a client waits for. A job or a channel has the limits it was given."""
 
 ALL_CALLS: Final = "all calls"
 
@@ -50,12 +51,12 @@ class Guards(Plugin):
 
     name = "guards"
     options = (
-        _option("rate_limit", "RateLimit", kinds=KINDS),
-        _option("concurrency", "Concurrency", kinds=KINDS),
-        _option("timeout", "Timeout", kinds=KINDS),
+        _option("rate_limit", "RateLimit"),
+        _option("concurrency", "Concurrency"),
+        _option("timeout", "Timeout"),
         _option("throttle", "Throttle", server=True),
-        Option("client_limits", Mark, KINDS),
-        Option("client_addresses", Mark, KINDS),
+        Option("client_limits", Mark),
+        Option("client_addresses", Mark),
     )
 
     def __init__(self) -> None:
@@ -82,9 +83,9 @@ class Guards(Plugin):
     def prepare_entry(self, entry: Any, server: Any) -> None:
         throttle = server.options.get("throttle")
         # One that is wrong is still as it was given, and stops the start.
-        if not hasattr(throttle, "default_timeout") or entry.kind not in KINDS:
+        if not hasattr(throttle, "default_timeout"):
             return
-        for name in DEFAULTS:
+        for name in DEFAULTS if entry.kind in DEFAULT_KINDS else ():
             default = getattr(throttle, f"default_{name}")
             if default is not None and entry.options.get(name) is None:
                 entry.options[name] = default

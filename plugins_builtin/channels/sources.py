@@ -1,0 +1,117 @@
+"""Where events come from, as a channel's ``source=`` says it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, field_validator
+
+AGENT_COMPLETED: Final = "agent.completed"
+JOB_COMPLETED: Final = "job.completed"
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    def wants(self, channel: str, event: str, payload: Any) -> bool:
+        """Whether a channel is told of an event of the application."""
+        return False
+
+
+class WebhookSource(_Source):
+    """Whoever posts to ``path``; with a ``secret``, who signs the body with it as GitHub does.
+
+    :ivar secret: text, or ``{"env": "VARIABLE"}``.
+    :ivar signature_header: where the hexadecimal HMAC-SHA256 of the body is, after ``signature_prefix``.
+    :ivar max_body: in bytes; a larger body gets 413.
+    :ivar max_concurrent: events handled at a time; a further one gets 503.
+    """
+
+    type: Literal["webhook"]
+    path: str = Field(pattern=r"^/[^\s{}?#]*$")
+    secret: SecretStr | None = None
+    signature_header: str = "x-hub-signature-256"
+    signature_prefix: str = "sha256="
+    max_body: int = Field(1024 * 1024, gt=0)
+    max_concurrent: int = Field(100, gt=0)
+
+    @field_validator("secret", mode="before")
+    @classmethod
+    def _from_environment(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        if set(value) != {"env"} or not isinstance(value["env"], str):
+            raise ValueError('takes text, or {"env": "VARIABLE"}')
+        if not (secret := os.environ.get(value["env"])):
+            raise ValueError(f"the environment has no {value['env']}")
+        return secret
+
+    @field_validator("secret")
+    @classmethod
+    def _not_empty(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value():
+            raise ValueError("is empty, and an empty secret is known to everybody")
+        return value
+
+    def is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Whether a body was signed with the secret; any is where there is none."""
+        if self.secret is None:
+            return True
+        digest = hmac.new(self.secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
+        given = headers.get(self.signature_header, "")
+        return hmac.compare_digest(given.encode(), f"{self.signature_prefix}{digest}".encode())
+
+
+class AppEventSource(_Source):
+    """``await server.emit(event, payload)``."""
+
+    type: Literal["app-event"]
+    event: str = Field(min_length=1)
+
+    def wants(self, channel: str, event: str, payload: Any) -> bool:
+        return event == self.event
+
+
+class ManualSource(_Source):
+    """``await server.emit(<the channel's name>, payload)``."""
+
+    type: Literal["manual"]
+
+    def wants(self, channel: str, event: str, payload: Any) -> bool:
+        return event == channel
+
+
+class AgentCompletionSource(_Source):
+    """An agent is done: one of these, or any."""
+
+    type: Literal["agent-completion"]
+    agents: Sequence[str] | None = None
+
+    def wants(self, channel: str, event: str, payload: Any) -> bool:
+        return event == AGENT_COMPLETED and (self.agents is None or payload["agent"] in self.agents)
+
+
+class JobCompletionSource(_Source):
+    """A run of a job has ended: of one of these, or of any."""
+
+    type: Literal["job-completion"]
+    jobs: Sequence[str] | None = None
+
+    def wants(self, channel: str, event: str, payload: Any) -> bool:
+        return event == JOB_COMPLETED and (self.jobs is None or payload["jobName"] in self.jobs)
+
+
+class Replay(BaseModel):
+    """How many events are kept for clients that come later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_events: int = Field(50, ge=0, le=10_000)
+
+
+Source: TypeAlias = WebhookSource | AppEventSource | ManualSource | AgentCompletionSource | JobCompletionSource
+SOURCE: Final[TypeAdapter[Source]] = TypeAdapter(Annotated[Source, Field(discriminator="type")])
