@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from frontmcp import FrontMcp
-from frontmcp.transports.http import options_from, serving
+from frontmcp.transports.http import serving
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -65,7 +65,7 @@ async def test_a_signed_webhook_opens_a_ticket(monkeypatch: pytest.MonkeyPatch) 
     body = json.dumps({"action": "labeled", "issue": {"number": 7, "title": "Broken"}, "label": {"name": "support"}})
     digest = hmac.new(b"s3cret", body.encode(), hashlib.sha256).hexdigest()
     headers = {"content-type": "application/json", "x-hub-signature-256": f"sha256={digest}"}
-    async with serving(server, options_from({"port": 0})) as url, Client(url) as client:
+    async with serving(server, server.http_options(port=0)) as url, Client(url) as client:
         async with httpx2.AsyncClient() as github:
             answer = await github.post(url.replace("/mcp", "/hooks/github"), content=body, headers=headers)
         assert answer.json() == {"ok": True, "channel": "github"}

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from frontmcp import Channel, ChannelContext, FrontMcp, Tool, ToolContext, create_direct
-from frontmcp.transports.http import options_from, serving
+from frontmcp.transports.http import serving
 
 SECRET = "correct horse"
 
@@ -36,7 +36,7 @@ async def label(ctx: ToolContext) -> dict[str, Any]:
 @asynccontextmanager
 async def posting(server: FrontMcp) -> AsyncIterator[httpx2.AsyncClient]:
     async with (
-        serving(server, options_from({"port": 0})) as url,
+        serving(server, server.http_options(port=0)) as url,
         httpx2.AsyncClient(base_url=url.removesuffix("/mcp")) as client,
     ):
         yield client
