@@ -1,0 +1,97 @@
+"""Policies and limits hold for every kind of entry, also for one that a plugin from elsewhere runs."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from frontmcp import Caller, FrontMcp, Plugin, RateLimitError, Tool
+from frontmcp.call import Kind
+from frontmcp.claims import CORE_KINDS
+from frontmcp.errors import ConfigurationError, FrontMcpError
+from frontmcp.loading import BUILT_IN
+from frontmcp.registry import SERVED, ToolEntry
+from plugins_builtin.authorities import AuthorityDeniedError
+
+KINDS = [kind for kind in get_args(Kind) if kind not in CORE_KINDS]
+TAKEN_BY = {"agent": "agents", "job": "jobs", "workflow": "jobs", "channel": "channels"}
+LIMITS: dict[str, Any] = {
+    "authorities": {"roles": {"any": ["admin"]}},
+    "rate_limit": {"max_requests": 2},
+    "concurrency": {"max_concurrent": 1},
+    "timeout": {"execute_ms": 60_000},
+}
+ADMIN = Caller("nour", roles=("admin",))
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A kind whose entries run as tools do."""
+    served = type("Served", (ToolEntry,), {"kind": request.param, "kinds": (request.param,)})
+    monkeypatch.setitem(SERVED, request.param, served)  # type: ignore[arg-type]
+    return request.param
+
+
+def make(kind: str, **server: Any) -> FrontMcp:
+    class Definition(Tool):
+        pass
+
+    Definition.kind = kind  # type: ignore[assignment]
+
+    @Definition(description="Run", **LIMITS)
+    async def nightly(id: str = "1") -> str:
+        return "ran"
+
+    class Runs(Plugin):
+        name = "acme.runs"
+        kinds = (kind,)  # type: ignore[assignment]
+
+    off = [f"no:{TAKEN_BY[kind]}"] if TAKEN_BY[kind] in BUILT_IN else []
+    return FrontMcp("desk", tools=[nightly], plugins=[Runs, *off], autoload_plugins=False, **server)
+
+
+async def run(server: FrontMcp, caller: Caller) -> Any:
+    (entry,) = server.entries()
+    return await server.call(entry, origin="job", surface="job", caller=caller)
+
+
+async def test_a_denial_names_the_kind_and_uses_nothing_up(kind: str) -> None:
+    server = make(kind)
+    for _ in range(3):
+        with pytest.raises(AuthorityDeniedError) as refused:
+            await run(server, Caller("dana"))
+        said = f"Access denied to {kind.capitalize()} \"desk:nightly\": roles.any: user has none of 'admin'"
+        assert str(refused.value) == said
+    assert await run(server, ADMIN)
+
+
+async def test_its_limits_hold(kind: str) -> None:
+    server = make(kind)
+    for _ in range(2):
+        assert (await run(server, ADMIN)).content[0].text == "ran"
+    with pytest.raises(RateLimitError):
+        await run(server, ADMIN)
+
+
+@pytest.mark.parametrize("plugin", ["guards", "authorities"])
+def test_without_the_plugin_it_does_not_start(kind: str, plugin: str) -> None:
+    server = make(kind)
+    server.configure(command_line={"plugins": [f"no:{plugin}"]})
+    with pytest.raises(ConfigurationError, match=f'plugin "{plugin}", which does, is disabled'):
+        server.check()
+
+
+async def test_what_the_server_says_for_all_is_for_what_clients_call(kind: str) -> None:
+    server = make(kind, throttle={"default_timeout": {"execute_ms": 5}, "global_rate_limit": {"max_requests": 1}})
+    (entry,) = server.entries()
+    assert ("client_limits" in entry.options) == (kind == "agent")
+    assert entry.options["timeout"].execute_ms == 60_000
+
+
+async def test_it_is_not_open_where_the_call_fails_otherwise(kind: str) -> None:
+    server = make(kind)
+    (entry,) = server.entries()
+    with pytest.raises(FrontMcpError) as refused:
+        await server.call(entry, {"id": []}, origin="job", caller=Caller("dana"))
+    assert refused.value.code == "AUTHORITY_DENIED"
