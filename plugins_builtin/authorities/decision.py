@@ -283,13 +283,31 @@ def _expected(value: Any, context: Context) -> tuple[Any, bool]:
     return found, found is not None
 
 
+def _is_input(path: str) -> bool:
+    """Whether a path leads to what the caller sent, which no denial may repeat."""
+    return path.startswith("input.")
+
+
+def _told(found: Any, value: Any) -> tuple[str, Any]:
+    """What a denial tells of a policy's value, in words and as data: of input only where it stands.
+
+    :param found: the value, resolved.
+    :param value: as the policy has it.
+    """
+    if isinstance(value, Reference) and _is_input(value.path):
+        return value.path, None
+    return shown(found), found
+
+
 def _matching(path: str, value: Any) -> Check:
     async def check(context: Context) -> Outcome:
         actual = context.value(path)
         expected, known = _expected(value, context)
         if known and same(actual, expected):
             return None
-        text = f"attributes.match: '{path}' expected '{shown(expected)}' but got '{shown(actual)}'"
+        said, expected = _told(expected, value)
+        got, actual = ("another value", None) if _is_input(path) else (f"'{shown(actual)}'", actual)
+        text = f"attributes.match: '{path}' expected '{said}' but got {got}"
         return Denial("attributes", "attributes.match", text, expected=expected, actual=actual)
 
     return check
@@ -303,8 +321,9 @@ def _conditional(condition: Condition) -> Check:
         expected, known = _expected(condition.value, context)
         if known and holds(actual, expected):
             return None
-        text = f"'{condition.path}' failed '{condition.op}' check against '{shown(expected)}'"
-        text = f"attributes.conditions: {text}"
+        said, expected = _told(expected, condition.value)
+        text = f"attributes.conditions: '{condition.path}' failed '{condition.op}' check against '{said}'"
+        actual = None if _is_input(condition.path) else actual
         return Denial("attributes", "attributes.conditions", text, expected=expected, actual=actual)
 
     return check
@@ -323,7 +342,8 @@ def _related(wanted: Relationship, resolver: Any) -> Check:
             answer = await _answer(resolver.check(wanted.type, wanted.resource, resource_id, sub, context))
             if answer is True:
                 return None
-        text = f"user '{shown(sub)}' is not '{wanted.type}' of {wanted.resource}:{shown(resource_id)}"
+        said, _ = _told(resource_id, wanted.resource_id)
+        text = f"user '{shown(sub)}' is not '{wanted.type}' of {wanted.resource}:{said}"
         return Denial("relationships", "relationships", f"relationships: {text}")
 
     return awaiting_input(check)

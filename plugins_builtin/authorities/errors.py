@@ -17,7 +17,7 @@ class Denial:
 
     :ivar kind: the field of the policy: ``"roles"``, ``"attributes"``, …
     :ivar path: where in it, like ``"roles.any"``.
-    :ivar text: for people.
+    :ivar text: for people; what the caller sent as input never stands in it, nor in the values.
     :ivar missing: names the caller should have, all of them or, for ``any``, one.
     :ivar expected: the value that was expected.
     :ivar actual: the value that was found.

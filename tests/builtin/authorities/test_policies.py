@@ -121,8 +121,25 @@ DENIED = "roles.any: user has none of 'nobody'"
             {"attributes": {"conditions": [{"path": "claims.plan", "op": "notIn", "value": ["pro"]}]}},
             """attributes.conditions: 'claims.plan' failed 'not_in' check against '["pro"]'""",
         ),
-        ({"relationships": OWNER}, "relationships: user 'nour' is not 'owner' of ticket:T-1"),
-        ({"relationships": [OWNER]}, "relationships: user 'nour' is not 'owner' of ticket:T-1"),
+        (
+            {"attributes": {"match": {"input.id": "T-7"}}},
+            "attributes.match: 'input.id' expected 'T-7' but got another value",
+        ),
+        (
+            {"attributes": {"match": {"claims.plan": {"from_input": "id"}}}},
+            "attributes.match: 'claims.plan' expected 'input.id' but got 'pro'",
+        ),
+        (
+            {"attributes": {"conditions": [{"path": "input.level", "op": "gt", "value": {"from_input": "level"}}]}},
+            "attributes.conditions: 'input.level' failed 'gt' check against 'input.level'",
+        ),
+        ({"relationships": OWNER}, "relationships: user 'nour' is not 'owner' of ticket:input.id"),
+        ({"relationships": [OWNER]}, "relationships: user 'nour' is not 'owner' of ticket:input.id"),
+        ({"relationships": {**OWNER, "resource_id": "T-1"}}, "relationships: user 'nour' is not 'owner' of ticket:T-1"),
+        (
+            {"relationships": {**OWNER, "resource_id": {"from_claims": "plan"}}},
+            "relationships: user 'nour' is not 'owner' of ticket:pro",
+        ),
         (
             {"relationships": {**OWNER, "resource_id": {"from_claims": "ticket"}}},
             "relationships: could not resolve resourceId for ticket",
@@ -348,7 +365,7 @@ async def test_input_that_is_a_model_is_read_by_its_fields() -> None:
 
     server = FrontMcp("desk", tools=[close_ticket])
     await call(server, {"who": {"team": "blue"}})
-    with pytest.raises(AuthorityDeniedError, match="expected 'blue' but got 'red'"):
+    with pytest.raises(AuthorityDeniedError, match=r"'input\.who\.team' expected 'blue' but got another value"):
         await call(server, {"who": {"team": "red"}})
 
 
