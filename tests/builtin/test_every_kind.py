@@ -33,13 +33,13 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
     return request.param
 
 
-def make(kind: str, **server: Any) -> FrontMcp:
+def make(kind: str, limits: dict[str, Any] = LIMITS, **server: Any) -> FrontMcp:
     class Definition(Tool):
         pass
 
     Definition.kind = kind  # type: ignore[assignment]
 
-    @Definition(description="Run", **LIMITS)
+    @Definition(description="Run", **limits)
     async def nightly(id: str = "1") -> str:
         return "ran"
 
@@ -82,11 +82,10 @@ def test_without_the_plugin_it_does_not_start(kind: str, plugin: str) -> None:
         server.check()
 
 
-async def test_what_the_server_says_for_all_is_for_what_clients_call(kind: str) -> None:
-    server = make(kind, throttle={"default_timeout": {"execute_ms": 5}, "global_rate_limit": {"max_requests": 1}})
+def test_defaults_are_for_what_a_client_waits_for(kind: str) -> None:
+    server = make(kind, limits={}, throttle={"default_timeout": {"execute_ms": 5}})
     (entry,) = server.entries()
-    assert ("client_limits" in entry.options) == (kind == "agent")
-    assert entry.options["timeout"].execute_ms == 60_000
+    assert ("timeout" in entry.options) == (kind == "agent")
 
 
 async def test_it_is_not_open_where_the_call_fails_otherwise(kind: str) -> None:
