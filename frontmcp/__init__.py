@@ -9,10 +9,10 @@
 #   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
 #   transports        stdio, HTTP, memory        hookspecs        every hook there is
 #   pipeline          the road of a call         registry         which entries there are, by name
-#   asking            questions to the user      entries          what can be called, kind by kind
+#   asking            the way of a question      entries          what can be called, kind by kind
 #
-#   below them: invoke, definitions, providers, contexts, schema, content, interfaces, llm, threads, background,
-#   call, abort, authentication, errors, logs, settings
+#   below them: invoke, definitions, providers, contexts, questions, schema, content, interfaces, llm, threads,
+#   background, call, abort, authentication, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -17,6 +17,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Protocol, TypeAlias, TypeVar, final
 
+from mcp_types import CreateMessageResultWithTools, TextContent
+
 from frontmcp.abort import AbortController, AbortSignal
 from frontmcp.errors import FrontMcpError, InvalidInputError, Response, shorten
 
@@ -27,6 +29,7 @@ Kind: TypeAlias = Literal["tool", "resource", "resource_template", "prompt", "ag
 Origin: TypeAlias = Literal["client", "tool", "resource", "prompt", "agent", "job", "channel"]
 Sought: TypeAlias = Literal["tool", "resource", "prompt", "channel"]
 Surface: TypeAlias = Literal["mcp", "agent", "job", "http-trigger", "cli"]
+Asked: TypeAlias = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 CallNext: TypeAlias = Callable[[], Awaitable[Any]]
 """The rest of a stage, as a wrapper hook sees it: ``await call_next()``."""
@@ -138,31 +141,42 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to the client's user.
+    """What the client, or its user, is asked.
 
-    :param message: what the user reads.
-    :param form: the JSON Schema of the answer: an object of primitives.
+    :param method: of the protocol: ``elicitation/create``, ``sampling/createMessage`` or ``roots/list``.
+    :param params: of the method, as JSON data.
+    :param requires: the client capabilities that it takes, such as ``{"sampling": {}}``.
+    :param key: names it among the questions of a round (2026-07-28); made up by default.
     """
 
-    message: str
-    form: Mapping[str, Any]
+    method: Asked
+    params: Mapping[str, Any]
+    requires: Mapping[str, Any]
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the user did with a `Question`.
+    """What the client answered to a `Question`.
 
-    :param action: ``"accept"``, ``"decline"`` or ``"cancel"``.
-    :param content: the form's fields when accepted.
+    :param data: the method's result, as JSON data that nobody has checked.
     """
 
-    action: str
-    content: Mapping[str, Any] | None = None
+    data: Mapping[str, Any]
+
+
+class SamplingResult(CreateMessageResultWithTools):
+    """What the client's model said: ``role``, ``content``, ``model`` and ``stop_reason``."""
+
+    @property
+    def text(self) -> str:
+        """The text in it; empty where there is none."""
+        return "\n".join(block.text for block in self.content_as_list if isinstance(block, TextContent))
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted(Generic[T]):
-    """The user answered; ``data`` is the validated model."""
+    """The user agreed; ``data`` is the validated form."""
 
     data: T
 
@@ -239,6 +253,18 @@ class RequestContext:
             self._controller = AbortController()
         return self._controller
 
+    def offers(self, required: Mapping[str, Any]) -> bool:
+        """Whether the client declared the capabilities that are required, such as ``{"sampling": {}}``.
+
+        A client that declared ``elicitation`` and no mode of it offers ``{"elicitation": {"form": {}}}``.
+        """
+        if self.client_capabilities is None:
+            return False
+        offered = self.client_capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if offered.get("elicitation") == {}:
+            offered["elicitation"] = {"form": {}}
+        return _covers(offered, required)
+
     def get(self, key: str, default: Any = None) -> Any:
         """A value that a hook or a call of this request `set`."""
         return default if self._values is None else self._values.get(key, default)
@@ -255,6 +281,12 @@ class RequestContext:
     def delete(self, key: str) -> bool:
         """Forget a value; whether there was one."""
         return self._values is not None and self._values.pop(key, _UNSET) is not _UNSET
+
+
+def _covers(offered: Any, required: Mapping[str, Any]) -> bool:
+    return isinstance(offered, Mapping) and all(
+        name in offered and _covers(offered[name], parts) for name, parts in required.items()
+    )
 
 
 class Undecided(FrontMcpError):
@@ -490,11 +522,18 @@ class Peer(Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client declared that its user can be asked, and there is a way to ask."""
+        """Whether there is a way to ask the client anything (protocol versions up to 2025-11-25)."""
         ...
 
     async def ask(self, question: Question) -> Answer:
-        """Ask the client's user and wait for the answer (protocol versions up to 2025-11-25)."""
+        """Ask the client and wait for the answer (protocol versions up to 2025-11-25).
+
+        :raises ClientAnswerError: it answered with an error, or with something else than was asked for.
+        """
+        ...
+
+    async def elicited(self, elicitation_id: str) -> None:
+        """Tell the client that what a user was sent to a URL for is done (2025-11-25)."""
         ...
 
 
@@ -502,7 +541,7 @@ class Asking(Protocol):
     """Asks by suspending the request (protocol version 2026-07-28 on); see `frontmcp.asking`."""
 
     async def ask(self, call: Call, question: Question) -> Answer:
-        """The user's answer, or no return: the request is suspended until the client brings it."""
+        """The answer, or no return: the request is suspended until the client brings it."""
         ...
 
     def inner(self, call: Call, runner: Any) -> Coroutine[Any, Any, Any]:
@@ -540,9 +579,7 @@ class Runner(Protocol):
 
     def notify(self, call: Call, message: Message) -> Coroutine[Any, Any, None]: ...
 
-    def elicit(
-        self, call: Call, message: str, model: type[T]
-    ) -> Coroutine[Any, Any, Accepted[T] | Declined | Cancelled]: ...
+    def ask(self, call: Call, question: Question) -> Coroutine[Any, Any, Answer]: ...
 
     def once(self, call: Call, key: str, function: Callable[[], Any]) -> Coroutine[Any, Any, Any]: ...
 

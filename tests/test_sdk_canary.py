@@ -34,7 +34,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.shared.uri_template import UriTemplate
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
@@ -53,8 +53,8 @@ INSIDE = ("frontmcp/transports/", "frontmcp/testing/")
 
 ELSEWHERE = {
     "frontmcp/definitions/tool.py": {"mcp.shared.inbound"},
-    "frontmcp/asking/elicit.py": {"mcp.server.elicitation"},
     "frontmcp/definitions/resource.py": {"mcp.shared.uri_template"},
+    "frontmcp/questions.py": {"mcp.server.elicitation"},
     "plugins_builtin/authorities/auth.py": {"mcp.server.auth.routes"},
 }
 """Modules of the SDK that others use: pure functions, which know no connection."""
@@ -307,7 +307,7 @@ async def _() -> None:
 
 
 @canary(
-    "ServerSession.report_progress, send_log_message, elicit_form",
+    "ServerSession.report_progress, send_log_message, send_request, send_notification",
     "frontmcp/transports/wire.py",
     token="related_request_id",
 )
@@ -315,7 +315,9 @@ async def _() -> None:
     def look(ctx: Any) -> None:
         assert {"progress", "total", "message"} <= parameters(ctx.session.report_progress)
         assert "related_request_id" in parameters(ctx.session.send_log_message)
-        assert {"message", "requested_schema", "related_request_id"} <= parameters(ctx.session.elicit_form)
+        assert {"request", "result_type", "metadata"} <= parameters(ctx.session.send_request)
+        assert {"notification", "related_request_id"} <= parameters(ctx.session.send_notification)
+        assert ServerMessageMetadata(related_request_id=1).related_request_id == 1
 
     await looked("auto", look)
 
@@ -393,7 +395,7 @@ async def _() -> None:
             assert raised.value.error.code == -32602
 
 
-@canary("render_elicitation_schema", "frontmcp/asking/elicit.py", token="render_elicitation_schema")
+@canary("render_elicitation_schema", "frontmcp/questions.py", token="render_elicitation_schema")
 async def _() -> None:
     class Flat(BaseModel):
         n: int

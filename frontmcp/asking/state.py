@@ -60,8 +60,8 @@ class State:
     :ivar id: spent once.
     :ivar caller: whom it belongs to, `Caller.key`.
     :ivar attempt: how often the request was suspended before.
-    :ivar answers: answers so far, by question key.
-    :ivar asked: the question keys of this round.
+    :ivar answers: answers so far, by the question's name, each in a table as an outcome is.
+    :ivar asked: the names of this round's questions, by the key that the client knows them by.
     :ivar records: inner calls that finished.
     :ivar once: results of `once`, by key, each in a table as an outcome is.
     """
@@ -70,7 +70,7 @@ class State:
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     attempt: int = 0
     answers: dict[str, Any] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     once: dict[str, dict[str, Any]] = field(default_factory=dict)
 

@@ -13,13 +13,16 @@ import anyio
 import anyio.lowlevel
 from pydantic import BaseModel
 
-from frontmcp.asking.elicit import Once
+from frontmcp.asking.ask import not_supported
+from frontmcp.asking.once import Once
 from frontmcp.asking.state import Luggage, R, Record, RecordKey, State, dump_error, dump_result, restore
 from frontmcp.call import Answer, Call, Caller, Question
-from frontmcp.errors import ElicitationNotSupportedError, FlowControl, FrontMcpError
+from frontmcp.errors import FlowControl, FrontMcpError
 from frontmcp.interfaces import StateStore
 
 logger = logging.getLogger("frontmcp.asking")
+
+ANSWER: Final = "The client's answer"
 
 SHIELD_SECONDS: Final = 0.2
 """How long a question waits to be cancelled; where a shield keeps that away, it leaves by raising."""
@@ -27,7 +30,7 @@ SHIELD_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The request waits for its user.
+    """The request waits for its client.
 
     :ivar questions: what to ask, by key.
     :ivar state: comes back, sealed, with the answers.
@@ -52,7 +55,6 @@ class Suspension:
     :param store: keeps what is too large for the state.
     :param state: what an earlier attempt left; None for the first.
     :param responses: the answers that came with the retry, by question key.
-    :param can_ask: whether the client can be asked anything new.
     """
 
     def __init__(
@@ -61,12 +63,9 @@ class Suspension:
         caller: Caller,
         state: State | None = None,
         responses: Mapping[str, Answer] | None = None,
-        *,
-        can_ask: bool = True,
     ) -> None:
         self.attempt = 0 if state is None else state.attempt + 1
         self._earlier = state if state is not None else State(caller.key)
-        self._can_ask = can_ask
         self._luggage = Luggage(store)
         self._answers = {**self._earlier.answers, **_answered(self._earlier.asked, responses or {})}
         self._kept: dict[RecordKey, list[Record]] = {}
@@ -79,6 +78,7 @@ class Suspension:
         self._counts: dict[str, int] = {}
         self._open: dict[int, list[Record]] = {}
         self._pending: dict[str, Question] = {}
+        self._asked: dict[str, str] = {}
         self._waiting: set[int] = set()
         self._scope = anyio.CancelScope()
 
@@ -108,22 +108,26 @@ class Suspension:
         return result
 
     async def ask(self, call: Call, question: Question) -> Answer:
-        """The user's answer, or no return: the request is suspended.
+        """The answer, or no return: the request is suspended.
 
-        :raises ElicitationNotSupportedError: the client can't be asked anything new.
+        :raises CapabilityNotSupportedError: the client can't be asked that.
         """
-        digest = _digest(_key(call), question.message, question.form)
+        digest = _digest(_key(call), question.method, question.params, question.key)
         count = self._counts[digest] = self._counts.get(digest, 0) + 1
-        key = f"{digest}-{count}"
-        if key in self._answers:
-            return Answer(**self._answers[key])
-        if not self._can_ask:
-            raise ElicitationNotSupportedError
+        name = f"{digest}-{count}"
+        if name in self._answers:
+            return Answer((await self._luggage.unpack(self._answers[name], ANSWER))["answer"])
+        if not call.request.offers(question.requires):
+            raise not_supported(question)
+        key = question.key or name
+        if key in self._pending:
+            key = f"{key}-{name}"
         self._pending[key] = question
+        self._asked[key] = name
         self._waiting.update(map(id, _lineage(call)))
         # Siblings get the chance to reach their own question: all travel in one round.
         await anyio.lowlevel.checkpoint()
-        self._scope.cancel("the client's user is asked")
+        self._scope.cancel("the client is asked")
         with anyio.move_on_after(SHIELD_SECONDS):
             await anyio.sleep_forever()
         raise Left
@@ -196,11 +200,12 @@ class Suspension:
         once = {**{key: {"value": value} for key, value in self._once.results.items()}, **self._earlier.once}
         for key, value in once.items():
             once[key] = await self._luggage.pack(value, _remembered(key))
+        answers = {name: await self._luggage.pack(answer, ANSWER) for name, answer in self._answers.items()}
         return State(
             self._earlier.caller,
             attempt=self.attempt,
-            answers=self._answers,
-            asked=list(self._pending),
+            answers=answers,
+            asked=self._asked,
             records=records,
             once=once,
         )
@@ -220,9 +225,8 @@ def is_left(error: BaseException) -> bool:
     return isinstance(error, Left) or (isinstance(error, BaseExceptionGroup) and error.subgroup(Left) is not None)
 
 
-def _answered(asked: list[str], responses: Mapping[str, Answer]) -> dict[str, Any]:
-    given = {key: responses[key] for key in asked if key in responses}
-    return {key: {"action": answer.action, "content": answer.content} for key, answer in given.items()}
+def _answered(asked: Mapping[str, str], responses: Mapping[str, Answer]) -> dict[str, Any]:
+    return {name: {"answer": responses[key].data} for key, name in asked.items() if key in responses}
 
 
 def _called(record: Record) -> str:

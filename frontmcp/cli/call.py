@@ -145,6 +145,9 @@ class Terminal:
     async def ask(self, question: Question) -> Answer:
         raise NotImplementedError("nobody can be asked from the command line")
 
+    async def elicited(self, elicitation_id: str) -> None:
+        """Nothing: nobody was sent anywhere."""
+
     def close(self) -> None:
         if self._bar.live.is_started:
             self._bar.stop()

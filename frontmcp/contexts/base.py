@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
-import anyio
-import anyio.from_thread
-
 from frontmcp.abort import AbortSignal
-from frontmcp.call import (
-    Accepted,
-    Call,
-    Caller,
-    Cancelled,
-    Declined,
-    Level,
-    Message,
-    ProgressUpdate,
-    RequestContext,
-)
+from frontmcp.call import Call, Caller, Level, Message, ProgressUpdate, RequestContext
+from frontmcp.contexts.asking import AskingContext
+from frontmcp.contexts.sync import from_thread
 from frontmcp.errors import FlowControl, Response
 
 if TYPE_CHECKING:
@@ -37,7 +26,7 @@ class _CallLogger(logging.LoggerAdapter[logging.Logger]):
         return msg, kwargs
 
 
-class Context:
+class Context(AskingContext):
     """A body's view of its call. The pipeline makes a new one for every call."""
 
     _call: Call | None = None
@@ -119,7 +108,7 @@ class Context:
         progress_token: str | int | None = None,
     ) -> CallToolResult:
         """`call_tool`, inside a sync body."""
-        return _from_thread(lambda: self.call_tool(name, arguments, signal=signal, progress_token=progress_token))
+        return from_thread(lambda: self.call_tool(name, arguments, signal=signal, progress_token=progress_token))
 
     def read_resource(self, uri: str) -> Coroutine[Any, Any, ReadResourceResult]:
         """Read a resource of the server, as the same caller, through the whole pipeline.
@@ -133,7 +122,7 @@ class Context:
 
     def read_resource_sync(self, uri: str) -> ReadResourceResult:
         """`read_resource`, inside a sync body."""
-        return _from_thread(lambda: self.read_resource(uri))
+        return from_thread(lambda: self.read_resource(uri))
 
     def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> Coroutine[Any, Any, GetPromptResult]:
         """Get a prompt of the server, as the same caller, through the whole pipeline.
@@ -148,7 +137,7 @@ class Context:
 
     def get_prompt_sync(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
         """`get_prompt`, inside a sync body."""
-        return _from_thread(lambda: self.get_prompt(name, arguments))
+        return from_thread(lambda: self.get_prompt(name, arguments))
 
     def fail(self, error: BaseException | str) -> NoReturn:
         """End the call with an error. Never returns.
@@ -175,7 +164,7 @@ class Context:
 
     def progress_sync(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """`progress`, inside a sync body."""
-        _from_thread(lambda: self.progress(progress, total, message))
+        from_thread(lambda: self.progress(progress, total, message))
 
     async def notify(self, message: Any, level: Level = "info") -> None:
         """Send a log message to the client of the request, where it asked for such.
@@ -188,7 +177,7 @@ class Context:
 
     def notify_sync(self, message: Any, level: Level = "info") -> None:
         """`notify`, inside a sync body."""
-        _from_thread(lambda: self.notify(message, level))
+        from_thread(lambda: self.notify(message, level))
 
     async def close_stream(self) -> None:
         """Close the HTTP stream of the request while the call goes on: its client comes back and fetches the rest.
@@ -202,7 +191,7 @@ class Context:
 
     def close_stream_sync(self) -> None:
         """`close_stream`, inside a sync body."""
-        _from_thread(self.close_stream)
+        from_thread(self.close_stream)
 
     async def once(self, key: str, function: Callable[[], Any]) -> Any:
         """The result of ``function``, run once per client call, also when a question makes the body run again.
@@ -213,22 +202,6 @@ class Context:
         call = self.call
         return await call.runner.once(call, key, function)
 
-    async def elicit(self, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
-        """Ask the client's user. Under 2026-07-28 the body runs again from its start once the answer is there:
-        ask first, act after (architecture §7).
-
-        :param message: what the user reads.
-        :param model: a flat pydantic model: the form.
-        :raises ElicitationNotSupportedError: nobody can be asked here; a tool may catch it.
-        :raises ElicitationInvalidError: the answer does not fit the form.
-        """
-        call = self.call
-        return await call.runner.elicit(call, message, model)
-
-    def elicit_sync(self, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
-        """`elicit`, inside a sync body."""
-        return _from_thread(lambda: self.elicit(message, model))
-
     def get(self, type_: type[T]) -> T:
         """The instance a provider made for this type.
 
@@ -237,26 +210,3 @@ class Context:
         call = self.call
         instance: T = call.runner.provide(call, type_)
         return instance
-
-
-def _from_thread(function: Callable[[], Awaitable[T]]) -> T:
-    if _in_event_loop():
-        raise RuntimeError(
-            "The *_sync methods are for sync bodies in a worker thread: in an async body await the other form, "
-            'and where it says sync="inline" write an async body'
-        )
-
-    async def run() -> T:
-        return await function()
-
-    # A body whose client has gone may run on in its thread, but does nothing more in the client's name.
-    anyio.from_thread.check_cancelled()
-    return anyio.from_thread.run(run)
-
-
-def _in_event_loop() -> bool:
-    try:
-        anyio.get_current_task()
-    except anyio.NoEventLoopError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Errors: what there are (`tree`), what clients and the log are told of them (`answers`), and in which `words`."""
+"""Errors: what there are (`tree`, `asking`), what clients and the log are told (`answers`), and in which `words`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from frontmcp.errors.answers import log_error as log_error
 from frontmcp.errors.answers import public_text as public_text
 from frontmcp.errors.answers import to_error_data as to_error_data
 from frontmcp.errors.answers import to_result as to_result
+from frontmcp.errors.asking import CapabilityNotSupportedError as CapabilityNotSupportedError
+from frontmcp.errors.asking import ClientAnswerError as ClientAnswerError
+from frontmcp.errors.asking import ElicitationInvalidError as ElicitationInvalidError
+from frontmcp.errors.asking import ElicitationNotSupportedError as ElicitationNotSupportedError
+from frontmcp.errors.asking import ElicitationStateTooLargeError as ElicitationStateTooLargeError
+from frontmcp.errors.asking import MissingCapabilityError as MissingCapabilityError
+from frontmcp.errors.asking import RootsNotSupportedError as RootsNotSupportedError
+from frontmcp.errors.asking import SamplingNotSupportedError as SamplingNotSupportedError
 from frontmcp.errors.tree import AccessDeniedError as AccessDeniedError
 from frontmcp.errors.tree import CallDepthError as CallDepthError
 from frontmcp.errors.tree import ChannelExecutionError as ChannelExecutionError
 from frontmcp.errors.tree import ChannelNotFoundError as ChannelNotFoundError
 from frontmcp.errors.tree import ConfigurationError as ConfigurationError
-from frontmcp.errors.tree import ElicitationInvalidError as ElicitationInvalidError
-from frontmcp.errors.tree import ElicitationNotSupportedError as ElicitationNotSupportedError
-from frontmcp.errors.tree import ElicitationStateTooLargeError as ElicitationStateTooLargeError
 from frontmcp.errors.tree import FlowControl as FlowControl
 from frontmcp.errors.tree import FrontMcpError as FrontMcpError
 from frontmcp.errors.tree import InternalMcpError as InternalMcpError

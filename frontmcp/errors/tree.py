@@ -260,27 +260,6 @@ class ServerBusyError(PublicMcpError):
         super().__init__("Server is busy: every worker thread is held by an abandoned call")
 
 
-class ElicitationNotSupportedError(PublicMcpError):
-    """The client's user can't be asked here; a tool may catch it and go on without."""
-
-    code = "ELICITATION_NOT_SUPPORTED"
-
-    def __init__(self, message: str = "Client does not support elicitation") -> None:
-        super().__init__(message)
-
-
-class ElicitationInvalidError(PublicMcpError):
-    """The user's answer does not fit the form; the message names paths, never values."""
-
-    code = "ELICITATION_INVALID"
-
-
-class ElicitationStateTooLargeError(PublicMcpError):
-    """What an inner call returned can't be kept while the user is asked."""
-
-    code = "ELICITATION_STATE_TOO_LARGE"
-
-
 class PluginError(InternalMcpError):
     """A plugin's hook raised an error that is not public.
 

@@ -10,14 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from frontmcp.abort import AbortSignal
-from frontmcp.asking import elicit, once
+from frontmcp.asking import ask, once
 from frontmcp.call import (
-    Accepted,
+    Answer,
     Call,
-    Cancelled,
-    Declined,
     Message,
     ProgressUpdate,
+    Question,
     RequestContext,
     Sought,
     Surface,
@@ -348,9 +347,9 @@ class Pipeline:
             add_note(error, step)
             raise PluginError(step.plugin, step.hook, error) from error
 
-    async def elicit(self, call: Call, message: str, model: type[T]) -> Accepted[T] | Declined | Cancelled:
-        """Ask the client's user, in the way of the protocol version."""
-        return await elicit(call, message, model)
+    async def ask(self, call: Call, question: Question) -> Answer:
+        """Ask the client, in the way of the protocol version."""
+        return await ask(call, question)
 
     async def once(self, call: Call, key: str, function: Callable[[], Any]) -> Any:
         """Run ``function``, or give what it gave before in this client call."""

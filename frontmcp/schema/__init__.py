@@ -16,6 +16,7 @@ from frontmcp.schema.outputs import output_from_json_schema as output_from_json_
 from frontmcp.schema.outputs import output_from_shape as output_from_shape
 from frontmcp.schema.outputs import output_from_type as output_from_type
 from frontmcp.schema.raw import JsonSchema as JsonSchema
+from frontmcp.schema.raw import inline_references as inline_references
 from frontmcp.schema.types import SchemaLike as SchemaLike
 from frontmcp.schema.values import json_text as json_text
 from frontmcp.schema.values import jsonable as jsonable

@@ -21,6 +21,11 @@ class JsonSchema:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema: Json = dict(schema)
 
+    @cached_property
+    def check(self) -> SchemaCheck:
+        """Lists what is wrong with JSON data."""
+        return SchemaCheck(self.schema)
+
 
 class SchemaCheck:
     """A JSON Schema: called with JSON data it lists what is wrong with it.

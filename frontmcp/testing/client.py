@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
-    INTERNAL_ERROR,
     Completion,
-    ElicitResult,
-    ErrorData,
     JSONRPCNotification,
     LoggingMessageNotificationParams,
     ProgressNotificationParams,
@@ -32,16 +28,16 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.call import Caller
 from frontmcp.server import FrontMcp
+from frontmcp.testing.replies import Kind, Replier, Replies, RootLister, Sampler, UrlReplier
 from frontmcp.testing.results import PromptResult, ResourceResult, ToolResult
 from frontmcp.testing.roads import Endpoint, Road, served
 from frontmcp.testing.taps import tapped
 from frontmcp.testing.users import TICKET, Users, installed
 
-Reply: TypeAlias = Mapping[str, Any] | Literal["decline", "cancel"]
-Replier: TypeAlias = Callable[[str, dict[str, Any]], Reply | Awaitable[Reply]]
-"""Answers a question, given its message and the JSON Schema of its form."""
-
 R = TypeVar("R", bound=Replier | None)
+U = TypeVar("U", bound=UrlReplier | None)
+S = TypeVar("S", bound=Sampler | None)
+L = TypeVar("L", bound=RootLister | None)
 
 
 class Notifications:
@@ -70,6 +66,10 @@ class Notifications:
         """Which lists changed: ``"tools"``, ``"resources"`` or ``"prompts"``."""
         methods = [each.method.removeprefix("notifications/") for each in self._seen]
         return [method.removesuffix("/list_changed") for method in methods if method.endswith("/list_changed")]
+
+    def elicited(self) -> list[str]:
+        """The ids of what a user was sent to a URL for, and is done."""
+        return [each["elicitationId"] for each in self._params("notifications/elicitation/complete")]
 
     def _params(self, method: str) -> list[dict[str, Any]]:
         return [each.params or {} for each in self._seen if each.method == method]
@@ -234,8 +234,7 @@ class McpClient:
         self.notifications = Notifications()
         self._hub = hub
         self._ticket = hub.users.admit(caller) if caller is not None else ""
-        self._reply: Replier | None = None
-        self._failed: Exception | None = None
+        self._replies = Replies()
         self._connecting = anyio.Lock()
         self._sdk: Client | None = None
         self._closing = anyio.Event()
@@ -257,17 +256,45 @@ class McpClient:
         return McpClient(self._hub, caller)
 
     def on_elicitation(self, reply: R) -> R:
-        """Answer the server's questions from now on; None says that there is no user to be asked.
+        """Answer the server's questions to the user from now on; None says that there is no user to be asked.
 
         The client then tells the server that its user can be asked, for which it connects anew.
 
         :param reply: sync or async; given the message and the form's JSON Schema, gives the form's fields,
             ``"decline"`` or ``"cancel"``. What it raises is raised by the call that led to the question.
         """
-        if (reply is None) != (self._reply is None):
-            self._closing.set()
-        self._reply = reply
+        self._answer_with("form", reply)
         return reply
+
+    def on_elicit_url(self, reply: U) -> U:
+        """Likewise for a user who is to open a URL.
+
+        :param reply: given the message and the URL, gives ``"accept"``, ``"decline"`` or ``"cancel"``.
+        """
+        self._answer_with("url", reply)
+        return reply
+
+    def on_sampling(self, reply: S, *, tools: bool = False) -> S:
+        """Likewise for the client's model.
+
+        :param reply: given the messages and the SDK's parameters, gives a text or the SDK's result.
+        :param tools: whether the model can be given tools.
+        """
+        self._answer_with("sampling.tools", reply if tools else None)
+        self._answer_with("sampling", reply)
+        return reply
+
+    def on_roots(self, reply: L) -> L:
+        """Likewise for the client's roots.
+
+        :param reply: gives them: ``file://`` URIs, or the SDK's `Root` objects.
+        """
+        self._answer_with("roots", reply)
+        return reply
+
+    def _answer_with(self, kind: Kind, reply: Callable[..., Any] | None) -> None:
+        if self._replies.set(kind, reply):
+            self._closing.set()
 
     async def complete(
         self, name: str, argument: str, value: str = "", *, arguments: Mapping[str, str] | None = None
@@ -321,33 +348,12 @@ class McpClient:
             mode="auto" if self.road.era in MODERN_PROTOCOL_VERSIONS else "legacy",
             cache=None,
             log_level="debug",
-            elicitation_callback=self._answer if self._reply is not None else None,
+            **self._replies.callbacks(),
         )
 
-    async def _answer(self, context: Any, params: Any) -> ElicitResult | ErrorData:
-        assert self._reply is not None
-        try:
-            reply = self._reply(params.message, params.requested_schema)
-            if inspect.isawaitable(reply):
-                reply = await reply
-            return _elicit_result(reply)
-        except Exception as error:
-            self._failed = error
-            return ErrorData(code=INTERNAL_ERROR, message="The test could not answer")
-
     def raise_failed_reply(self) -> None:
-        """Raise what the function of `on_elicitation` raised, which the protocol can't carry."""
-        failed, self._failed = self._failed, None
-        if failed is not None:
-            raise failed
-
-
-def _elicit_result(reply: Any) -> ElicitResult:
-    if reply in ("decline", "cancel"):
-        return ElicitResult(action=reply)
-    if isinstance(reply, Mapping):
-        return ElicitResult(action="accept", content=dict(reply))
-    raise TypeError(f'on_elicitation: give the form\'s fields as a dict, "decline" or "cancel", not {reply!r}')
+        """Raise what a function that answers raised, which the protocol can't carry."""
+        self._replies.raise_failed()
 
 
 async def _ignore_progress(progress: float, total: float | None, message: str | None) -> None:

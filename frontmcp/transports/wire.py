@@ -30,16 +30,20 @@ from mcp.server.request_state import (
     RequestStateSecurity,
 )
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
 from frontmcp.authentication import AuthenticationRequest
-from frontmcp.call import Answer, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
+from frontmcp.call import Answer, Asked, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
 from frontmcp.chain import blame
 from frontmcp.errors import (
+    ClientAnswerError,
     FrontMcpError,
     InternalMcpError,
+    MissingCapabilityError,
     PluginError,
     PublicMcpError,
     ResourceNotFoundError,
@@ -73,6 +77,13 @@ TIDY_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
 RESOURCE_NOT_FOUND: Final = -32002
 """A resource that is not found, up to 2025-11-25; later, `INVALID_PARAMS`."""
+
+QUESTIONS: Final[Mapping[Asked, tuple[type[Any], type[types.Result]]]] = {
+    "elicitation/create": (types.ElicitRequest, types.ElicitResult),
+    "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
+    "roots/list": (types.ListRootsRequest, types.ListRootsResult),
+}
+"""What carries each question, and its answer."""
 
 RESULT_TYPES: Final[Mapping[Sought, type[types.Result]]] = {
     "tool": types.CallToolResult,
@@ -436,7 +447,7 @@ class Wire:
         try:
             request = await (self._request if asked.kind == "tool" else self._refusable)(asked.ctx)
             if asked.is_modern and (
-                asked.params.request_state is not None or _can_fill_forms(request.client_capabilities)
+                asked.params.request_state is not None or _can_be_asked(request.client_capabilities)
             ):
                 return await self._suspendable(request, asked)
             call = asked.call(self._pipeline, request)
@@ -448,7 +459,7 @@ class Wire:
         return result if asked.is_modern or asked.kind != "tool" else _for_older_clients(call, result)
 
     def _failed(self, error: Exception, asked: _Asked, call: Call | None) -> types.CallToolResult:
-        if asked.kind != "tool":
+        if asked.kind != "tool" or (asked.is_modern and isinstance(error, MissingCapabilityError)):
             raise self._protocol_error(error, call, older=not asked.is_modern) from None
         fields = call.log_fields if call is not None else None
         return to_result(_ours(error), production=self._served.production, fields=fields)
@@ -496,7 +507,6 @@ class Wire:
             request.caller,
             state,
             _answers(asked.params.input_responses),
-            can_ask=_can_fill_forms(request.client_capabilities),
         )
         request.asking = suspension
         call = asked.call(self._pipeline, request, suspension.attempt)
@@ -506,10 +516,8 @@ class Wire:
             return self._failed(error, asked, call)
         if not isinstance(outcome, Suspended):
             return outcome
-        requests = {key: types.ElicitRequest(params=_form(question)) for key, question in outcome.questions.items()}
-        return types.InputRequiredResult(
-            input_requests=cast("types.InputRequests", requests), request_state=outcome.state.dump()
-        )
+        requests = {key: _request(question) for key, question in outcome.questions.items()}
+        return types.InputRequiredResult(input_requests=requests, request_state=outcome.state.dump())
 
     # Older sessions
 
@@ -571,14 +579,24 @@ class _Peer:
 
     @property
     def can_ask(self) -> bool:
-        session = self._ctx.session
-        return not self._modern and session.can_send_request and _can_fill_forms(session.client_capabilities)
+        return not self._modern and self._ctx.session.can_send_request
 
     async def ask(self, question: Question) -> Answer:
-        result = await self._ctx.session.elicit_form(
-            question.message, dict(question.form), related_request_id=self._ctx.request_id
+        related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        result_type = QUESTIONS[question.method][1]
+        try:
+            return _answer(await self._ctx.session.send_request(_request(question), result_type, metadata=related))
+        except MCPError as error:
+            told = f"The client answered {question.method} with an error ({error.error.code})"
+            raise ClientAnswerError(told) from error
+        except ValidationError:
+            raise ClientAnswerError(f"The client's answer to {question.method} is none") from None
+
+    async def elicited(self, elicitation_id: str) -> None:
+        params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation_id)
+        await self._ctx.session.send_notification(
+            types.ElicitCompleteNotification(params=params), related_request_id=self._ctx.request_id
         )
-        return Answer(result.action, result.content)
 
 
 def _log_data(data: Any) -> Any:
@@ -622,22 +640,22 @@ def _progress_token(ctx: Ctx) -> str | int | None:
     return ctx.meta.get("progress_token") if ctx.meta else None
 
 
-def _can_fill_forms(capabilities: types.ClientCapabilities | None) -> bool:
-    """Whether the client declared that its user can fill in forms; a bare ``{}`` means forms."""
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+def _can_be_asked(capabilities: types.ClientCapabilities | None) -> bool:
+    return capabilities is not None and not (
+        capabilities.elicitation is None and capabilities.sampling is None and capabilities.roots is None
+    )
 
 
-def _form(question: Question) -> types.ElicitRequestFormParams:
-    return types.ElicitRequestFormParams(message=question.message, requested_schema=dict(question.form))
+def _request(question: Question) -> Any:
+    return QUESTIONS[question.method][0].model_validate({"method": question.method, "params": dict(question.params)})
 
 
-def _answers(responses: Mapping[str, Any] | None) -> dict[str, Answer]:
-    found = {}
-    for key, response in (responses or {}).items():
-        if isinstance(response, types.ElicitResult):
-            found[key] = Answer(response.action, response.content)
-    return found
+def _answer(result: types.Result) -> Answer:
+    return Answer(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _answers(responses: Mapping[str, types.Result] | None) -> dict[str, Answer]:
+    return {key: _answer(response) for key, response in (responses or {}).items()}
 
 
 def _result_of(answer: bytes, kind: Sought) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, assert_type
 
+from mcp_types import Root
 from pydantic import BaseModel
 
 from frontmcp import (
@@ -18,10 +19,13 @@ from frontmcp import (
     Declined,
     FlowControl,
     FrontMcpError,
+    JsonSchema,
     RequestContext,
     Tool,
     ToolContext,
 )
+from frontmcp.errors import MissingCapabilityError
+from frontmcp.interfaces import SamplingResult
 
 
 class Form(BaseModel):
@@ -61,6 +65,20 @@ class Asking(ToolContext):
         if isinstance(answer, Declined):
             self.respond("nothing")
         return "later"
+
+
+@Tool
+class AskingTheClient(ToolContext):
+    async def execute(self) -> str:
+        raw = await self.elicit("Why?", JsonSchema({"type": "object", "properties": {}}), key="why")
+        assert_type(raw, Accepted[dict[str, Any]] | Declined | Cancelled)
+        assert_type(await self.elicit_url("There", "https://pay.example"), Accepted[None] | Declined | Cancelled)
+        said = await self.sample(["Hi"], max_tokens=10, model_preferences="claude")
+        assert_type(said, SamplingResult)
+        assert_type(await self.list_roots(), list[Root])
+        if not self.context.offers({"sampling": {"tools": {}}}):
+            raise MissingCapabilityError({"sampling": {"tools": {}}})
+        return said.text
 
 
 @Tool
