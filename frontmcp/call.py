@@ -15,7 +15,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Protocol, TypeAlias, TypeVar, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    Protocol,
+    SupportsFloat,
+    TypeAlias,
+    TypeVar,
+    final,
+    get_args,
+)
 
 from mcp_types import CreateMessageResultWithTools, TextContent
 
@@ -34,9 +47,14 @@ Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "criti
 CallNext: TypeAlias = Callable[[], Awaitable[Any]]
 """The rest of a stage, as a wrapper hook sees it: ``await call_next()``."""
 
+LEVELS: Final[tuple[str, ...]] = get_args(Level)
+"""The levels of messages, the least first."""
+
 T = TypeVar("T")
 PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 """Types whose values nobody can change."""
+
+NUMBERS: Final = frozenset({int, float})
 
 _UNSET: Final[Any] = object()
 
@@ -124,6 +142,22 @@ class ProgressUpdate:
     total: float | None = None
     message: str | None = None
 
+    def check(self) -> None:
+        """Refuse what no client could be told.
+
+        :raises TypeError: what is to be a number or a text is none.
+        """
+        _check_number("progress", self.progress)
+        if self.total is not None:
+            _check_number("total", self.total)
+        if not isinstance(self.message, str | None):
+            raise TypeError(f"progress: message must be text, not {type(self.message).__name__}")
+
+
+def _check_number(name: str, value: Any) -> None:
+    if type(value) not in NUMBERS and not isinstance(value, SupportsFloat):
+        raise TypeError(f"progress: {name} must be a number, not {type(value).__name__}")
+
 
 @dataclass(slots=True)
 class Message:
@@ -137,6 +171,14 @@ class Message:
     data: Any
     level: Level = "info"
     logger: str | None = None
+
+    def check(self) -> None:
+        """Refuse what no client would understand.
+
+        :raises ValueError: there is no such level.
+        """
+        if self.level not in LEVELS:
+            raise ValueError(f"notify: there is no such level; use {', '.join(LEVELS)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,9 @@ class Configuration:
         if file is not None:
             try:
                 layers.insert(0, file_layer(file))
-            except (OSError, ValueError) as error:
+            except OSError as error:
+                raise ConfigurationError(f"settings file {file}: {error.strerror}") from error
+            except ValueError as error:
                 raise ConfigurationError(f"settings file {file}: {error}") from error
         self._more = tuple(layers)
 

@@ -41,7 +41,7 @@ class JsonFormatter(logging.Formatter):
         }
         line.update((name, getattr(record, name)) for name in FIELDS if hasattr(record, name))
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+            line["traceback"] = record.exc_text or self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 

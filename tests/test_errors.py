@@ -41,6 +41,7 @@ from frontmcp.errors import (
     to_result,
     unwrap_group,
 )
+from frontmcp.errors.stacks import PACKAGE, user_stack
 
 CANARY = "c4n4ry"
 SUPPORT = "Internal FrontMCP error. Please contact support with error ID: "
@@ -116,6 +117,40 @@ class TestTable:
         assert set(meta_of(result)) - {"data"} == {"errorId", "code", "timestamp"}
         assert meta_of(result).get("data") == (error.data if error.public else None)
         assert meta_of(result)["code"] == code
+
+
+class TestStack:
+    @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+    @pytest.mark.parametrize("production", [True, False])
+    async def test_it_has_the_users_frames_alone(self, caplog: pytest.LogCaptureFixture, production: bool) -> None:
+        @Tool
+        def bug() -> str:
+            raise ValueError("bang")
+
+        @Tool
+        async def outer(self: ToolContext) -> None:
+            await self.call_tool("bug", {})
+
+        server = FrontMcp("s", tools=[bug, outer], environment="production" if production else "test")
+        async with create_direct(server) as direct:
+            with pytest.raises(ToolExecutionError) as caught:
+                await direct.call_tool("outer", {})
+        result = to_result(caught.value, production=production)
+        (record,) = (record for record in caplog.records if record.name == "frontmcp.errors")
+        for shown in (logging.Formatter().format(record), meta_of(result).get("stack")):
+            if shown is not None:
+                frames = re.findall(r'File "(.*)", line \d+, in (\w+)', shown)
+                assert [name for file, name in frames if file == __file__][:2] == ["bug", "outer"]
+                assert {file for file, _ in frames} == {__file__}
+                assert "ValueError: bang" in shown
+
+    def test_an_error_that_never_left_our_code_keeps_its_frames(self) -> None:
+        with pytest.raises(ZeroDivisionError) as caught:
+            exec(compile("1 / 0", f"{PACKAGE}/made_up.py", "exec"))
+        traceback = caught.value.__traceback__
+        assert traceback is not None
+        assert 'made_up.py", line 1' not in user_stack(caught.value)
+        assert 'made_up.py", line 1' in user_stack(caught.value.with_traceback(traceback.tb_next))
 
 
 def test_every_answer_has_an_id_of_its_own() -> None:

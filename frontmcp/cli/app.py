@@ -105,8 +105,11 @@ def run_(
     show_settings: Annotated[
         bool, typer.Option("--show-settings", help="Show each setting and where it came from, and exit.")
     ] = False,
+    transport: Annotated[str | None, typer.Option("--transport", "-t", hidden=True)] = None,
 ) -> None:
     """Serve a server, over stdio or HTTP."""
+    if transport is not None:
+        raise UsageFailure("there is no --transport: write --http to serve over HTTP; without it stdio is served")
     source = _source(target, plugin, config, {"host": host, "port": port, "stateless": stateless or None})
     if show_settings:
         return _print_settings(source)

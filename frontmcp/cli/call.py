@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -18,7 +18,14 @@ from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, Req
 from frontmcp.checks import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
-from frontmcp.errors import FrontMcpError, InvalidInputError, ToolExecutionError, ToolNotFoundError, to_result
+from frontmcp.errors import (
+    ElicitationNotSupportedError,
+    FrontMcpError,
+    InvalidInputError,
+    ToolExecutionError,
+    ToolNotFoundError,
+    to_result,
+)
 from frontmcp.server import FrontMcp
 
 Output: TypeAlias = Literal["text", "json"]
@@ -31,6 +38,12 @@ JSON_TYPES: Mapping[type, tuple[str, ...]] = {
     dict: ("object",),
     type(None): ("null",),
 }
+
+
+CAN_NOT_ASK: Final = (
+    "asks its user a question, and from the command line nobody can be asked: "
+    "call it from an MCP client, or in a test with mcp.on_elicitation"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +263,8 @@ def failure(server: FrontMcp, wanted: ToolCall, answered: Answered, folder: Path
     if isinstance(error, ToolNotFoundError) and str(error) == str(ToolNotFoundError(wanted.tool)):
         names = [tool.name for tool in server.tools() if tool.options.get("visibility") in (None, "public")]
         return Failure(f"{error}{nearest(wanted.tool, names)} (frontmcp list shows what there is)")
+    if isinstance(error, ElicitationNotSupportedError):
+        return Failure(f'tool "{wanted.tool}" {CAN_NOT_ASK} ({error.code})')
     if isinstance(error, InvalidInputError):
         return Failure(f"{error}: {_issues(error)} ({error.code})")
     return Failure(f"{error} ({', '.join(filter(None, [error.code, _place(error, folder)]))})")

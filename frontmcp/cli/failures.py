@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import frontmcp
-from frontmcp.errors import ConfigurationError, describe, unwrap_group
+from frontmcp.errors import ConfigurationError, describe
 
 PACKAGE = Path(frontmcp.__file__).parent
 
@@ -35,11 +35,28 @@ def explain(error: BaseException, folder: Path) -> str:
         return f"{shown(error.filename)}:{error.lineno}: {type(error).__name__}: {error.msg}"
     place = place_of(error, folder)
     where = f"{place}: " if place else ""
+    if isinstance(error, BaseExceptionGroup):
+        leaves = list(_leaves(error))
+        told = "; ".join(explain(each, folder) if each.__traceback__ else where + _said(each) for each in leaves)
+        return told if len(leaves) == 1 else f"{where}{error.message}: {told}"
     if isinstance(error, ConfigurationError):
         return where + "; ".join(error.problems)
     if isinstance(error, SystemExit):
         return f"{where}it exits with {error.code!r} when it is imported"
-    return f"{where}{type(error).__name__}: {describe(error)}{_advice(error)}"
+    return where + _said(error) + _advice(error)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {describe(error)}"
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from _leaves(each)
+        elif isinstance(each, Exception) or not any(isinstance(other, Exception) for other in group.exceptions):
+            # On trio a cancellation may travel beside the error that it led to.
+            yield each
 
 
 def place_of(error: BaseException, folder: Path) -> str | None:
@@ -74,7 +91,7 @@ def failing_with_place(folder: Path) -> Iterator[None]:
     except Failure:
         raise
     except Exception as error:
-        raise Failure(explain(unwrap_group(error), folder)) from error
+        raise Failure(explain(error, folder)) from error
 
 
 def shown(file: str | Path) -> str:

@@ -139,7 +139,8 @@ def plan_report(server: FrontMcp, name: str) -> Json:
     """
     entry = server.find(name)
     if entry is None:
-        raise UsageFailure(f'there is no tool "{name}"{nearest(name, [tool.name for tool in server.tools()])}')
+        names = [name for tool in server.tools() for name in (tool.name, tool.listed_name)]
+        raise UsageFailure(f'there is no tool "{name}"{nearest(name, names)} (frontmcp list --all shows what there is)')
     steps: dict[str, list[Step]] = {"resolve_tool": server.hooks.steps("resolve_tool"), **entry.plan.steps}
     stages = [
         {"stage": stage, "hooks": [_hook(step) for hook in hooks for step in steps.get(hook, ())]}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import secrets
-import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from mcp_types import CallToolResult, ErrorData, TextContent
 
+from frontmcp.errors.stacks import tell_users_stack, user_stack
 from frontmcp.errors.tree import FrontMcpError
 from frontmcp.errors.words import describe, sendable
 
 logger = logging.getLogger("frontmcp.errors")
+logger.addFilter(tell_users_stack)
 
 
 def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> CallToolResult:
@@ -30,9 +31,9 @@ def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, st
     if error.data and (error.public or not production):
         meta["data"] = error.data
     if not production:
-        meta["stack"] = sendable("".join(traceback.format_exception(error)))
+        meta["stack"] = sendable(user_stack(error))
     text = sendable(public_text(error, error_id, production=production))
-    log_error(error, error_id, fields)
+    log_error(error, error_id, fields, stack_told=not production)
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
 
 
@@ -55,9 +56,14 @@ def public_text(error: FrontMcpError, error_id: str, *, production: bool) -> str
     return error.text
 
 
-def log_error(error: FrontMcpError, error_id: str, fields: Mapping[str, str] | None = None) -> None:
-    """Log an error under the id its client was given; with the traceback unless it is public."""
-    extra = {"error_id": error_id, **(fields or {})}
+def log_error(
+    error: FrontMcpError, error_id: str, fields: Mapping[str, str] | None = None, *, stack_told: bool = False
+) -> None:
+    """Log an error under the id its client was given; with the traceback unless it is public.
+
+    :param stack_told: the client was given the traceback too; the record says so.
+    """
+    extra = {"error_id": error_id, "stack_told": stack_told, **(fields or {})}
     if error.public:
         logger.info("%s %s", error_id, error.code, extra=extra)
     else:

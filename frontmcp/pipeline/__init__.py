@@ -324,12 +324,20 @@ class Pipeline:
     # What a context asks of its runner
 
     async def progress(self, call: Call, update: ProgressUpdate) -> None:
-        """Send a progress update through the hooks."""
+        """Send a progress update through the hooks.
+
+        :raises TypeError: it says something that is no number.
+        """
+        update.check()
         if call.plan.progress is not None:
             await self._through(call, "on_progress", call.plan.progress(call, update))
 
     async def notify(self, call: Call, message: Message) -> None:
-        """Send a log message through the hooks to the client."""
+        """Send a log message through the hooks to the client.
+
+        :raises ValueError: there is no such level.
+        """
+        message.check()
         if call.plan.notify is not None:
             await self._through(call, "on_notify", call.plan.notify(call, message))
         if call.request.peer is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Mapping
+import logging
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -107,8 +109,26 @@ async def mcp(
         pytest.skip(f"HTTP is served by uvicorn, which runs on asyncio only, not on {anyio_backend_name}")
     if "hooks" in request.fixturenames:
         request.getfixturevalue("hooks")
-    async with connect(_checked(server), mcp_road) as client:
-        yield client
+    with _stacks_told_once():
+        async with connect(_checked(server), mcp_road) as client:
+            yield client
+
+
+@contextmanager
+def _stacks_told_once() -> Iterator[None]:
+    """Keep tracebacks that results carry out of the log: a failing test would show them twice."""
+    log = logging.getLogger("frontmcp.errors")
+    log.addFilter(_without_told_stack)
+    try:
+        yield
+    finally:
+        log.removeFilter(_without_told_stack)
+
+
+def _without_told_stack(record: logging.LogRecord) -> bool:
+    if getattr(record, "stack_told", False):
+        record.exc_info = record.exc_text = None
+    return True
 
 
 def _checked(server: Any) -> FrontMcp:

@@ -37,7 +37,7 @@ from starlette.requests import Request
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
 from frontmcp.authentication import AuthenticationRequest
-from frontmcp.call import Answer, Asked, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
+from frontmcp.call import LEVELS, Answer, Asked, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
 from frontmcp.chain import blame
 from frontmcp.errors import (
     ClientAnswerError,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("frontmcp.wire")
 
 Ctx = ServerRequestContext[Any, Any]
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
 NOBODY: Final = Caller.anonymous()
 CALLER: Final = "frontmcp.caller"

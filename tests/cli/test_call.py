@@ -61,6 +61,15 @@ async def refuse() -> str:
     raise PublicMcpError("There is no T-9.", "NO_TICKET")
 
 
+class Sure(BaseModel):
+    sure: bool
+
+
+@Tool
+async def erase(ctx: ToolContext) -> str:
+    return str(await ctx.elicit("Really?", Sure))
+
+
 @Tool
 async def picture() -> list[Any]:
     return ["seen:", Image(data=b"12345678", format="png")]
@@ -75,7 +84,7 @@ async def quiet() -> str:
     return "hush"
 
 
-server = FrontMcp("desk", tools=[close, for_people, count, noisy, bug, refuse, picture, secret, quiet])
+server = FrontMcp("desk", tools=[close, for_people, count, noisy, bug, refuse, erase, picture, secret, quiet])
 """
 
 
@@ -205,6 +214,12 @@ def test_progress_and_messages_are_on_stderr(call):
             1,
             "error: Invalid tool input: count: Input should be a valid integer, unable to parse string as an integer "
             "(INVALID_INPUT)",
+        ),
+        (
+            ["erase"],
+            1,
+            'error: tool "erase" asks its user a question, and from the command line nobody can be asked: call it from '
+            "an MCP client, or in a test with mcp.on_elicitation (ELICITATION_NOT_SUPPORTED)",
         ),
         (["close", "id"], 2, 'error: "id" is no argument: write key=value, or --json with an object'),
         (["close", "id=1", "id=2"], 2, 'error: "id" is given twice; a list is written id=\'["…", "…"]\''),

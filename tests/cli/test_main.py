@@ -94,6 +94,9 @@ def test_without_a_command_the_help_is_shown(frontmcp):
         (["run", "x.py", "--port", "80"], "error: --port is for HTTP: add --http, or drop it"),
         (["run", "x.py", "--workers", "2"], "error: --workers is for HTTP: add --http, or drop it"),
         (["run", "x.py", "--stateless"], "error: --stateless is for HTTP: add --http, or drop it"),
+        (["run", "x.py", "--transport", "http"], "error: there is no --transport: write --http to serve over HTTP"),
+        (["run", "x.py", "--transport=stdio"], "error: there is no --transport: write --http to serve over HTTP"),
+        (["run", "x.py", "-t", "streamable-http"], "error: there is no --transport: write --http to serve over HTTP"),
         (["dev", "x.py", "--stdio"], "error: dev can't reload over stdio, where the client owns the process"),
     ],
 )
@@ -102,3 +105,7 @@ def test_wrong_usage_is_one_line(frontmcp, words, line):
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(line)
     assert ran.err.count("\n") == 1
+
+
+def test_a_spelling_of_others_is_no_option_of_ours(frontmcp):
+    assert "--transport" not in frontmcp("run", "--help").out

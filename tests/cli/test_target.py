@@ -10,6 +10,18 @@ import pytest
 from frontmcp.cli.failures import Failure, UsageFailure
 from frontmcp.cli.target import Source, read_target
 
+HELPER = """\
+def fail():
+    return 1 / 0
+
+def errors():
+    for _ in range(2):
+        try:
+            fail()
+        except ArithmeticError as error:
+            yield error
+"""
+
 ONE = """\
 from frontmcp import FrontMcp
 
@@ -109,6 +121,14 @@ def test_what_was_typed_is_wrong(target, message, write):
         ),
         ("from . import helper", "bad.py:1: ImportError: attempted relative import with no known parent package; give"),
         (
+            "import helper\nraise ExceptionGroup('many', [KeyError('k'), ExceptionGroup('in', list(helper.errors()))])",
+            "bad.py:2: many: bad.py:2: KeyError: 'k'; helper.py:2: ZeroDivisionError: division by zero; helper.py:2: Z",
+        ),
+        (
+            "import helper\nraise BaseExceptionGroup('one', list(helper.errors())[:1])",
+            "helper.py:2: ZeroDivisionError: division by zero",
+        ),
+        (
             'from frontmcp import Tool\n@Tool(name="a b")\ndef f(): ...',
             "bad.py:2: Tool name 'a b' is not allowed: 1 to 128 of the characters A-Z a-z 0-9 _ . -",
         ),
@@ -116,7 +136,7 @@ def test_what_was_typed_is_wrong(target, message, write):
 )
 @pytest.mark.parametrize("target", ["bad.py", "bad"])
 def test_a_target_that_can_not_be_imported(target, text, message, write):
-    write("helper.py", "def fail():\n    return 1 / 0")
+    write("helper.py", HELPER)
     write("bad.py", text)
     with pytest.raises(Failure) as caught:
         Source(target).load()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from frontmcp import FrontMcp, PublicMcpError, Tool, ToolContext, ToolExecutionError, create_direct
+from frontmcp.testing.client import connect
 
 
 async def call(tool: Any, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -139,3 +142,48 @@ async def test_progress_and_notify_go_nowhere_where_there_is_no_client() -> None
             return "fine"
 
     assert text_of(await call(Reporting)) == "fine"
+
+
+@pytest.mark.parametrize("transport", ["memory", "direct"])
+@pytest.mark.parametrize(
+    ("method", "given", "said"),
+    [
+        ("progress", ("abc",), "progress: progress must be a number, not str"),
+        ("progress", (None,), "progress: progress must be a number, not NoneType"),
+        ("progress", (1, "abc"), "progress: total must be a number, not str"),
+        ("progress", (1, 2, 3), "progress: message must be text, not int"),
+        ("notify", ("x", "bogus"), "notify: there is no such level; use debug, info, notice, warning, error, "),
+        ("notify", ("x", 3), "notify: there is no such level; use debug, info, "),
+        ("notify", ("x", ["info"]), "notify: there is no such level; use debug, info, "),
+    ],
+)
+async def test_what_no_client_can_be_told_is_the_callers_mistake(
+    method: str, given: tuple[Any, ...], said: str, transport: str
+) -> None:
+    @Tool
+    class Reporting(ToolContext):
+        async def execute(self) -> None:
+            await getattr(self, method)(*given)
+
+    expected = f'Tool "reporting" execution failed: {said}'
+    if transport == "direct":
+        with pytest.raises(ToolExecutionError, match=f"^{expected}"):
+            await call(Reporting)
+    else:
+        async with connect(FrontMcp("s", tools=[Reporting])) as client:
+            result = await client.tools.call("reporting")
+        assert result.code == "TOOL_EXECUTION_ERROR"
+        assert result.text().startswith(expected)
+
+
+@pytest.mark.parametrize("number", [True, 1, 0.5, Decimal("0.5"), Fraction(1, 2)])
+async def test_progress_takes_any_number(number: Any) -> None:
+    @Tool
+    class Reporting(ToolContext):
+        async def execute(self) -> None:
+            await self.progress(number, number)
+
+    async with connect(FrontMcp("s", tools=[Reporting])) as client:
+        (await client.tools.call("reporting")).assert_ok()
+        (told,) = client.notifications.progress()
+    assert told.progress == number

@@ -293,3 +293,31 @@ def test_the_plugin_costs_little_more_than_the_door_which_does_not_load_it() -> 
     )
     assert {name for name in plugin if not name.startswith("frontmcp.")} == set()
     assert not {name for name in door if name.startswith(("frontmcp.testing", "pytest", "_pytest"))}
+
+
+def test_a_failing_tool_shows_its_own_frames_and_them_once(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import pytest
+        from frontmcp import FrontMcp, Tool, ToolContext
+
+        @Tool
+        def bug() -> str:
+            raise ValueError("bang")
+
+        @Tool
+        async def outer(self: ToolContext) -> None:
+            await self.call_tool("bug", {})
+
+        @pytest.fixture
+        def server() -> FrontMcp:
+            return FrontMcp("desk", tools=[bug, outer])
+
+        async def test_it(mcp):
+            (await mcp.tools.call("outer")).assert_ok()
+        """
+    )
+    shown = outcomes(project, failed=1).stdout.str()
+    assert shown.count('raise ValueError("bang")') == 1
+    assert shown.count('await self.call_tool("bug", {})') == 1
+    assert [line for line in shown.splitlines() if "frontmcp/" in line or "anyio/" in line] == []
