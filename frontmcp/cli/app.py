@@ -217,15 +217,15 @@ def list_(
     plugin: Plugins = None,
     config: Config = None,
 ) -> None:
-    """Show the tools that a client sees."""
-    from frontmcp.cli.reports import listed_tools, tools_as_json, tools_as_text
+    """Show the tools, resources, templates and prompts that a client sees."""
+    from frontmcp.cli.reports import listed, listed_as_json, listed_as_text
 
     source = _source(target, plugin, config)
     with clean_stdout():
         server = source.load()
         with failing_with_place(source.folder):
-            tools = anyio.run(listed_tools, server, _caller(as_, role), everything)
-    typer.echo(tools_as_json(tools) if as_json else tools_as_text(tools))
+            found = anyio.run(listed, server, _caller(as_, role), everything)
+    typer.echo(listed_as_json(found) if as_json else listed_as_text(found))
 
 
 @app.command()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from frontmcp.call import Caller, RequestContext
 from frontmcp.chain import Step
@@ -15,7 +15,7 @@ from frontmcp.cli.output import columns
 from frontmcp.definitions.base import as_execute
 from frontmcp.loading import plugin_name
 from frontmcp.plugins import PluginInfo, nearest
-from frontmcp.registry import ToolEntry
+from frontmcp.registry import Entry, ListName, ToolEntry
 from frontmcp.server import FrontMcp
 from frontmcp.settings import shown as shown_settings
 
@@ -35,46 +35,68 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = {
 """The hooks of each stage of a call, in the order of the journey."""
 
 
-# Tools
+# Lists
+
+LISTS: Final[Mapping[ListName, str]] = {
+    "tools": "tools",
+    "resources": "resources",
+    "templates": "resourceTemplates",
+    "prompts": "prompts",
+}
+"""What a client can list, and where the protocol's results have it."""
 
 
-async def listed_tools(server: FrontMcp, caller: Caller, everything: bool) -> list[tuple[str, ToolEntry, str]]:
-    """Name, tool and mark of what a client sees; with ``everything``, also of what it does not, with the reason."""
+class Listed(NamedTuple):
+    """An entry, under what it is listed as; with the reason, when a client does not see it."""
+
+    list_name: ListName
+    address: str
+    entry: Entry
+    mark: str = ""
+
+
+async def listed(server: FrontMcp, caller: Caller, everything: bool) -> list[Listed]:
+    """What a client sees; with ``everything``, also what it does not."""
+    found = []
     async with server.running():
-        seen = await server.pipeline.list_tools(RequestContext(caller, "cli"))
-        tools = [(name, entry, "") for name, entry in seen]
-        if everything:
-            shown_to_client = {entry.id for _, entry in seen}
-            others = (entry for entry in server.tools() if entry.id not in shown_to_client)
-            tools += [(_callable_name(server, entry), entry, _why_unlisted(entry)) for entry in others]
-    return sorted(tools, key=lambda each: each[0])
+        for name in LISTS:
+            seen = await server.pipeline.list_entries(name, RequestContext(caller, "cli"))
+            of_list = [Listed(name, address, entry) for address, entry in seen]
+            if everything:
+                of_list += _unlisted(server, name, {entry.id for _, entry in seen})
+            found += sorted(of_list, key=lambda each: each.address)
+    return found
 
 
-def _callable_name(server: FrontMcp, entry: ToolEntry) -> str:
-    return entry.name if server.find(entry.name) is entry else entry.listed_name
+def _unlisted(server: FrontMcp, name: ListName, seen: Container[str]) -> Iterator[Listed]:
+    registry = server.pipeline.registry
+    others = [entry for entry in registry.of_list(name) if entry.id not in seen]
+    for address, entry in registry.listed(name, others):
+        yield Listed(name, address, entry, _why_unlisted(entry))
 
 
-def _why_unlisted(entry: ToolEntry) -> str:
+def _why_unlisted(entry: Entry) -> str:
     visibility = entry.options.get("visibility")
     return str(visibility) if visibility in ("hidden", "internal") else "not for this caller"
 
 
-def tools_as_text(tools: Iterable[tuple[str, ToolEntry, str]]) -> str:
-    rows = [(name, f"[{mark}] {_first_line(entry)}" if mark else _first_line(entry)) for name, entry, mark in tools]
-    return columns(rows) if rows else "no tools"
+def listed_as_text(found: Iterable[Listed]) -> str:
+    rows = [(each.list_name.removesuffix("s"), each.address, _described(each)) for each in found]
+    return columns([("KIND", "NAME", "DESCRIPTION"), *rows]) if rows else "there is nothing that a client sees"
 
 
-def _first_line(entry: ToolEntry) -> str:
-    return (entry.definition.description or "").partition("\n")[0]
+def _described(each: Listed) -> str:
+    first_line = (each.entry.definition.description or "(no description)").partition("\n")[0]
+    return f"[{each.mark}] {first_line}" if each.mark else first_line
 
 
-def tools_as_json(tools: Iterable[tuple[str, ToolEntry, str]]) -> str:
-    """The tools as the protocol lists them; one that is not listed has a ``mark``."""
-    found = []
-    for name, entry, mark in tools:
-        tool = entry.wire(name=name, modern=True).model_dump(mode="json", by_alias=True, exclude_none=True)
-        found.append({**tool, "mark": mark} if mark else tool)
-    return to_json({"tools": found})
+def listed_as_json(found: Iterable[Listed]) -> str:
+    """The lists as the protocol has them; what is not listed has a ``mark``."""
+    lists: dict[str, list[Json]] = {key: [] for key in LISTS.values()}
+    for name, address, entry, mark in found:
+        told = entry.wire(name=address, modern=True).model_dump(mode="json", by_alias=True, exclude_none=True)
+        lists[LISTS[name]].append({**told, "mark": mark} if mark else told)
+    return to_json(lists)
 
 
 def to_json(data: Json) -> str:

@@ -25,6 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
 from frontmcp.transports.admission import Admission
+from frontmcp.transports.listing import warn_of_missing_descriptions
 from frontmcp.transports.posts import PostGuard
 from frontmcp.transports.replay import ReplayingSessions
 from frontmcp.transports.wire import InFlight, Wire
@@ -95,6 +96,7 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
             options.host,
         )
     wire = served.wire
+    warn_of_missing_descriptions(served.pipeline.registry)
     wire.trusted_proxy_depth = options.trusted_proxy_depth
     wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +13,9 @@ from mcp.shared.exceptions import MCPError
 
 from frontmcp.call import RequestContext
 from frontmcp.pipeline import Pipeline
-from frontmcp.registry import ListName
+from frontmcp.registry import ListName, Registry
+
+logger = logging.getLogger("frontmcp.server")
 
 MOST_PAGES: Final = 256
 """How many pages that are the same for everybody are kept."""
@@ -37,6 +40,13 @@ class ListOptions:
     page_size: int | None
     ttl_ms: int = 0
     is_public: bool = False
+
+
+def warn_of_missing_descriptions(registry: Registry) -> None:
+    """Name the tools that a model is shown without a word on what they are for; those that may be hidden aside."""
+    bare = [entry.name for entry in registry.tools if not entry.definition.description and entry.plan.visible is None]
+    if bare:
+        logger.warning("without a description a model can't tell when to call these tools: %s", ", ".join(bare))
 
 
 class Lists:

@@ -15,6 +15,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
+from frontmcp.transports.listing import warn_of_missing_descriptions
+
 
 def run_stdio(served: Any) -> None:
     """Serve until the client closes stdin, or until SIGINT or SIGTERM.
@@ -22,6 +24,7 @@ def run_stdio(served: Any) -> None:
     :raises ConfigurationError: the server can't start.
     """
     served.check()
+    warn_of_missing_descriptions(served.pipeline.registry)
     served.wire.server.transport = "stdio"
     anyio.run(_serve, served.wire.server)
 

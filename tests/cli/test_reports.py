@@ -7,6 +7,8 @@ from importlib.metadata import version
 
 import pytest
 
+MORE = "(frontmcp list --all shows what there is)"
+
 DESK = '''\
 from frontmcp import Around, Call, CallNext, FrontMcp, Option, Plugin, PublicMcpError, Tool, ToolContext, hookimpl
 
@@ -48,6 +50,24 @@ async def erase() -> str: ...
 
 
 server = FrontMcp("desk", tools=[close, Find, quiet, erase], plugins=[Audit])
+
+
+@server.resource("desk://open")
+async def opened() -> str:
+    "Open tickets."
+
+
+@server.resource("desk://closed", visibility="hidden")
+async def closed() -> str: ...
+
+
+@server.resource("desk://{id}")
+async def ticket(id: str) -> str: ...
+
+
+@server.prompt
+async def triage(id: str) -> str:
+    "Sort a ticket."
 '''
 
 
@@ -56,34 +76,84 @@ def desk(write):
     return str(write("desk.py", DESK))
 
 
+def listed(ran):
+    head, *lines = (line.split(maxsplit=2) for line in ran.out.splitlines())
+    assert (ran.code, ran.err, head) == (0, "", ["KIND", "NAME", "DESCRIPTION"])
+    return lines
+
+
 def test_a_list_is_what_the_client_sees(frontmcp, desk):
-    ran = frontmcp("list", desk)
-    assert (ran.code, ran.out, ran.err) == (0, "close  Close a ticket.\n", "")
-    assert frontmcp("list", desk, "--role", "admin").out.splitlines() == ["close  Close a ticket.", "erase"]
+    others = [
+        ["resource", "desk://open", "Open tickets."],
+        ["template", "desk://{id}", "(no description)"],
+        ["prompt", "triage", "Sort a ticket."],
+    ]
+    assert listed(frontmcp("list", desk)) == [["tool", "close", "Close a ticket."], *others]
+    assert listed(frontmcp("list", desk, "--role", "admin")) == [
+        ["tool", "close", "Close a ticket."],
+        ["tool", "erase", "(no description)"],
+        *others,
+    ]
 
 
 def test_all_is_marked(frontmcp, desk):
-    lines = frontmcp("list", desk, "--all").out.splitlines()
-    assert [line.split(maxsplit=1) for line in lines] == [
-        ["close", "Close a ticket."],
-        ["erase", "[not for this caller]"],
-        ["find", "[internal]"],
-        ["quiet", "[hidden]"],
+    assert listed(frontmcp("list", desk, "--all")) == [
+        ["tool", "close", "Close a ticket."],
+        ["tool", "erase", "[not for this caller] (no description)"],
+        ["tool", "find", "[internal] (no description)"],
+        ["tool", "quiet", "[hidden] (no description)"],
+        ["resource", "desk://closed", "[hidden] (no description)"],
+        ["resource", "desk://open", "Open tickets."],
+        ["template", "desk://{id}", "(no description)"],
+        ["prompt", "triage", "Sort a ticket."],
     ]
 
 
 def test_a_list_as_json(frontmcp, desk):
-    tools = json.loads(frontmcp("list", desk, "--json").out)["tools"]
-    assert [tool["name"] for tool in tools] == ["close"]
-    assert tools[0]["inputSchema"]["required"] == ["id"]
-    tools = json.loads(frontmcp("list", desk, "--json", "--all").out)["tools"]
-    marks = {tool["name"]: tool.get("mark") for tool in tools}
-    assert marks == {"close": None, "erase": "not for this caller", "find": "internal", "quiet": "hidden"}
+    lists = json.loads(frontmcp("list", desk, "--json").out)
+    assert {key: [each["name"] for each in found] for key, found in lists.items()} == {
+        "tools": ["close"],
+        "resources": ["opened"],
+        "resourceTemplates": ["ticket"],
+        "prompts": ["triage"],
+    }
+    assert lists["tools"][0]["inputSchema"]["required"] == ["id"]
+    assert lists["resourceTemplates"][0]["uriTemplate"] == "desk://{id}"
+    lists = json.loads(frontmcp("list", desk, "--json", "--all").out)
+    marks = {each["name"]: each.get("mark") for found in lists.values() for each in found}
+    assert marks == {
+        "close": None,
+        "erase": "not for this caller",
+        "find": "internal",
+        "quiet": "hidden",
+        "opened": None,
+        "closed": "hidden",
+        "ticket": None,
+        "triage": None,
+    }
 
 
-def test_no_tools(frontmcp, write):
+def test_a_tool_of_several_apps_has_the_name_it_is_listed_under(frontmcp, write):
+    write(
+        "two.py",
+        """\
+        from frontmcp import App, FrontMcp, Tool
+
+        def app(id: str) -> App:
+            @Tool
+            async def close() -> str: ...
+
+            return App(id=id, tools=[close])
+
+        server = FrontMcp("two", apps=[app("a"), app("b")])
+        """,
+    )
+    assert [name for _, name, _ in listed(frontmcp("list", "two.py"))] == ["a.close", "b.close"]
+
+
+def test_nothing_to_list(frontmcp, write):
     write("empty.py", 'from frontmcp import FrontMcp\nserver = FrontMcp("empty")')
-    assert frontmcp("list", "empty.py").out == "no tools\n"
+    assert frontmcp("list", "empty.py").out == "there is nothing that a client sees\n"
 
 
 def test_plugins_as_json(frontmcp, desk):
@@ -154,7 +224,8 @@ def test_a_plan_as_a_table(frontmcp, desk):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["desk.py", "--tool", "clse"], 'error: there is no tool "clse"; did you mean "close"?\n'),
+        (["desk.py", "--tool", "clse"], f'error: there is no tool "clse"; did you mean "close"? {MORE}\n'),
+        (["desk.py", "--tool", "x"], f'error: there is no tool "x" {MORE}\n'),
         (["--tool", "close"], "error: --tool needs a TARGET that has the tool\n"),
     ],
 )

@@ -350,6 +350,22 @@ async def test_browsers_may_read_answers_where_their_origin_is_named() -> None:
         assert answer.headers["access-control-allow-origin"] == "https://app.example"
 
 
+def test_tools_without_a_description_are_named_when_they_are_served(caplog: pytest.LogCaptureFixture) -> None:
+    @Tool(visibility="hidden")
+    async def hidden() -> None: ...
+
+    @Tool
+    async def described() -> None:
+        """Does nothing."""
+
+    server = FrontMcp("http-test", tools=[whoami, nap, hidden, described])
+    server.check()
+    assert "description" not in caplog.text
+    server.http_app()
+    (record,) = (record for record in caplog.records if "description" in record.getMessage())
+    assert record.getMessage().endswith(": whoami, nap")
+
+
 def test_wrong_http_options_are_named() -> None:
     with pytest.raises(ConfigurationError) as refused:
         make(http={"prot": 1, "port": 70000, "path": "mcp"}).check()

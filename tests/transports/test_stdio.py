@@ -102,6 +102,7 @@ def test_a_call_is_answered_and_stray_prints_do_not_reach_stdout(server: Process
 
 
 def test_the_end_of_stdin_ends_the_server_cleanly(server: Process) -> None:
+    server.wait_for("can't tell when to call these tools: add, slow")
     server.wait_for("started")
     code, _, err = server.end()
     assert code == 0
