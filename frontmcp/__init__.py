@@ -28,10 +28,12 @@ from frontmcp.call import RequestContext as RequestContext
 from frontmcp.content import Audio as Audio
 from frontmcp.content import File as File
 from frontmcp.content import Image as Image
+from frontmcp.contexts.agent import AgentContext as AgentContext
 from frontmcp.contexts.channel import ChannelContext as ChannelContext
 from frontmcp.contexts.prompt import PromptContext as PromptContext
 from frontmcp.contexts.resource import ResourceContext as ResourceContext
 from frontmcp.contexts.tool import ToolContext as ToolContext
+from frontmcp.definitions.agent import Agent as Agent
 from frontmcp.definitions.app import App as App
 from frontmcp.definitions.channel import Channel as Channel
 from frontmcp.definitions.prompt import Prompt as Prompt
@@ -69,6 +71,8 @@ __all__ = (
     "AbortController",
     "AbortSignal",
     "Accepted",
+    "Agent",
+    "AgentContext",
     "App",
     "Around",
     "Audio",

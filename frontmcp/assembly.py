@@ -71,14 +71,21 @@ class Assembly:
         self.registry.remove(entry)
         self._settle([])
 
-    def _register(self, definition: Definition, app_id: str, problems: list[str]) -> Entry | None:
-        """Make, prepare and register an entry, or say what is wrong with it."""
+    def _register(
+        self, definition: Definition, app_id: str, problems: list[str], owner: Entry | None = None
+    ) -> Entry | None:
+        """Make, prepare and register an entry and what belongs to it, or say what is wrong with it.
+
+        :param owner: the only one that finds it.
+        """
         where = f'{definition.noun} "{definition.name}" ({definition.source})'
         if (wrong := self.plugins.claims.check_kind(definition.kind)) is not None:
             problems.append(f"{where}: {wrong}")
             return None
         try:
             entry = self.registry.make(definition, app_id)
+            if owner is not None:
+                entry.belong_to(owner)
             self.registry.add(entry)
         except ConfigurationError as error:
             problems.extend(error.problems)
@@ -86,6 +93,11 @@ class Assembly:
         if not self.plugins.problems:
             self.plugins.collect(problems, "prepare_entry", entry, self._server)
         problems.extend(self.plugins.claims.check_options(entry.kind, entry.options, where))
+        for member in definition.members:
+            exported = any(member is each for each in definition.exports)
+            made = self._register(member, app_id, problems, owner=owner if exported else entry)
+            if made is not None:
+                problems.extend(f"{where}: {twice}" for twice in entry.adopt(made))
         return entry
 
     def _settle(self, problems: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from frontmcp.call import Call, Kind
 from frontmcp.definitions.base import Definition
-from frontmcp.entries import ChannelEntry, PromptEntry, ResourceEntry, TemplateEntry
+from frontmcp.entries import AgentEntry, ChannelEntry, PromptEntry, ResourceEntry, TemplateEntry
 from frontmcp.entries import CompletableEntry as CompletableEntry
 from frontmcp.entries import Entry as Entry
 from frontmcp.entries import ListName as ListName
@@ -29,6 +29,7 @@ SERVED: Final[Mapping[Kind, Callable[..., Entry]]] = {
     "resource": ResourceEntry,
     "resource_template": TemplateEntry,
     "prompt": PromptEntry,
+    "agent": AgentEntry,
     "channel": ChannelEntry,
 }
 """The entry that is made of a definition."""
@@ -143,14 +144,16 @@ class Addresses:
         return self._by_address.get(address)
 
     def find(self, call: Call) -> Entry | None:
-        for entry, variables in self._candidates(call.name):
-            if call.scope is None or any(entry is each for each in call.scope.values()):
-                call.arguments = {**variables, "uri": call.name}
-                found: Entry = entry
-                return found
+        table = self
+        if call.scope is not None:
+            table = Addresses()
+            table.settle([entry for entry in dict.fromkeys(call.scope.values()) if isinstance(entry, ResourceEntry)])
+        for entry, variables in table._candidates(call.name):
+            call.arguments = {**variables, "uri": call.name}
+            return entry
         return None
 
-    def _candidates(self, uri: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    def _candidates(self, uri: str) -> Iterator[tuple[ResourceEntry, Mapping[str, Any]]]:
         if uri in self._exact:
             yield self._exact[uri], {}
         for template in self._templates:
@@ -213,16 +216,18 @@ class Registry:
         self._entries[key] = entry
 
     def remove(self, entry: Entry) -> None:
-        """Forget an entry."""
+        """Forget an entry, and what belongs to it."""
         del self._entries[(entry.kind, entry.id)]
+        for member in dict.fromkeys(entry.members.values()):
+            self.remove(member)
 
     def entries(self, kind: Kind | None = None) -> list[Any]:
-        """The entries in the order they were registered; all kinds when None."""
+        """The entries in the order they were registered, owned ones included; all kinds when None."""
         return [entry for entry in self._entries.values() if kind is None or entry.kind == kind]
 
     def of_list(self, *names: ListName) -> list[Any]:
-        """The entries that stand in some lists, in the order they were registered."""
-        return [entry for entry in self._entries.values() if entry.list_name in names]
+        """The entries that stand in some lists of the server's, in the order they were registered."""
+        return [entry for entry in self._entries.values() if entry.list_name in names and entry.owner is None]
 
     @property
     def tools(self) -> list[ToolEntry]:

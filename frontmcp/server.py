@@ -65,7 +65,8 @@ class FrontMcp:
     :param version: the server's version, unless ``info`` has it.
     :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
     :param apps: `App` objects and classes decorated with `App`.
-    :param tools: tools of the server's own, unnamed app; likewise ``resources``, ``prompts`` and ``channels``.
+    :param tools: tools of the server's own, unnamed app; likewise ``resources``, ``prompts``, ``agents`` and
+        ``channels``.
     :param plugins: plugins, and words: ``"no:NAME"`` switches one off, ``"NAME"`` allows an installed one.
     :param plugin_order: names of plugins that run before all others.
     :param autoload_plugins: load installed plugins that nobody named.
@@ -96,6 +97,7 @@ class FrontMcp:
         tools: Iterable[Any] = (),
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
+        agents: Iterable[Any] = (),
         channels: Iterable[Any] = (),
         plugins: Sequence[PluginLike] = (),
         plugin_order: Sequence[str] = (),
@@ -138,7 +140,9 @@ class FrontMcp:
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
         self._early_problems: list[str] = []
-        self._default_app = self._make_default_app(tools=tools, resources=resources, prompts=prompts, channels=channels)
+        self._default_app = self._make_default_app(
+            tools=tools, resources=resources, prompts=prompts, agents=agents, channels=channels
+        )
         self._apps = self._read_apps(apps)
         self._definitions: list[tuple[str, Definition]] = []
         for app in self._apps:
@@ -228,6 +232,11 @@ class FrontMcp:
     def prompt(self) -> Registering:
         """Define a prompt of the server's own app: ``@server.prompt`` or ``@server.prompt(name=…)``."""
         return self._default_app.prompt
+
+    @property
+    def agent(self) -> Registering:
+        """Define an agent of the server's own app: ``@server.agent(llm=…)``."""
+        return self._default_app.agent
 
     def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
         """Define a resource of the server's own app, or a template where the URI has variables.
@@ -452,7 +461,7 @@ class FrontMcp:
         return (self._assembly or self._assemble()).plugins
 
     def entries(self, kind: Kind | None = None) -> list[Any]:
-        """The entries, in the order they were registered; all kinds when None."""
+        """The entries, those that belong to others included, in the order they were registered; all kinds when None."""
         return (self._assembly or self._assemble()).registry.entries(kind)
 
     def tools(self) -> list[ToolEntry]:
@@ -522,6 +531,16 @@ class FrontMcp:
             call.entry, call.kind = target, getattr(target, "sought", "tool")
         started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
         return started
+
+    async def reachable(
+        self, parent: Call, entries: Iterable[RegisteredEntry], *, surface: Surface | None = None
+    ) -> list[RegisteredEntry]:
+        """Those entries that a call made by a body would find, and not be refused whatever its arguments are.
+
+        :param parent: the call of the body.
+        :param surface: where its calls come from.
+        """
+        return await self.pipeline.reachable(parent, entries, surface=surface)
 
     # Serving
 

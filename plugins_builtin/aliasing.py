@@ -26,8 +26,9 @@ class Aliasing(Plugin):
 
     @hookimpl
     def resolve_tool(self, name: str, call: Call) -> ToolEntry | None:
-        spellings = self._spellings if call.scope is None else Spellings(call.scope.values())
-        return spellings.find(name)
+        if call.scope is None:
+            return self._spellings.find(name)
+        return Spellings(entry for entry in call.scope.values() if isinstance(entry, ToolEntry)).find(name)
 
 
 class Spellings:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar, overload
 
+from frontmcp.definitions.agent import Agent
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
 from frontmcp.definitions.channel import Channel
+from frontmcp.definitions.listed import listed
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
@@ -25,16 +27,10 @@ NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
     "tools": (Tool,),
     "resources": (Resource, ResourceTemplate),
     "prompts": (Prompt,),
+    "agents": (Agent,),
     "channels": (Channel,),
 }
 """What may be listed under a keyword of `App` and `FrontMcp`. A plain function becomes the first, where that can be."""
-
-
-LACKS: Final[Mapping[str, str]] = {
-    "resources": "URI: decorate it with @Resource(uri)",
-    "channels": "source: decorate it with @Channel(source=…)",
-}
-"""What a plain function lacks to be listed there."""
 
 
 class Registering:
@@ -73,6 +69,7 @@ class App:
     :param tools: classes and functions, decorated with `Tool` or plain functions.
     :param resources: classes and functions decorated with `Resource` or `ResourceTemplate`.
     :param prompts: classes and functions, decorated with `Prompt` or plain functions.
+    :param agents: classes and functions decorated with `Agent`.
     :param channels: classes and functions decorated with `Channel`.
     """
 
@@ -87,6 +84,7 @@ class App:
         tools: Iterable[Any] = (),
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
+        agents: Iterable[Any] = (),
         channels: Iterable[Any] = (),
     ) -> None:
         self._id = id if id is not None or name is None else slug(name)
@@ -96,7 +94,13 @@ class App:
         self._listeners: list[Callable[[App, Definition], None]] = []
         if self._id is not None:
             check_app_id(self._id)
-        given = {"tools": tools, "resources": resources, "prompts": prompts, "channels": channels}
+        given = {
+            "tools": tools,
+            "resources": resources,
+            "prompts": prompts,
+            "agents": agents,
+            "channels": channels,
+        }
         for noun, targets in given.items():
             for target in targets:
                 self.add(as_definition(target, noun))
@@ -152,6 +156,11 @@ class App:
         return Registering(partial(resource_of, uri), self.add)(**keywords)
 
     @property
+    def agent(self) -> Registering:
+        """Define an agent and register it: ``@app.agent(llm=…)``."""
+        return Registering(Agent, self.add)
+
+    @property
     def channel(self) -> Registering:
         """Define a channel and register it: ``@app.channel(source=…)``."""
         return Registering(Channel, self.add)
@@ -168,32 +177,11 @@ class App:
 
 
 def as_definition(target: Any, noun: str = "tools") -> Definition:
-    """The definition of something listed under ``tools=``, ``resources=``, ``prompts=`` or ``channels=``.
+    """The definition of something listed under ``tools=``, ``resources=``, ``prompts=``, ``agents=`` or ``channels=``.
 
     :raises ConfigurationError: it is nothing of that kind.
     """
-    classes = NOUNS[noun]
-    name, article = classes[0].noun, f"a {classes[0].noun.lower()}"
-    if isinstance(target, classes):
-        if target.target is None:
-            raise ConfigurationError(
-                f"{noun}=: a {type(target).__name__}(…) that decorates nothing; put it above a class or function"
-            )
-        return target
-    if found := definitions_of(target):
-        return next((each for each in found.values() if isinstance(each, classes)), None) or classes[0].of(target)
-    if not callable(target):
-        raise ConfigurationError(f"{noun}=: {target!r} is not {article}")
-    if inspect.isclass(target):
-        raise ConfigurationError(f"{noun}=: class {place_of(target)} is not {article}: decorate it with @{name}")
-    if inspect.ismethod(target) and definitions_of(target.__func__):
-        raise ConfigurationError(
-            f"{noun}=: {place_of(target)} was decorated before it was bound: "
-            f"leave @{name} off, and list the bound method"
-        )
-    if noun in LACKS:
-        raise ConfigurationError(f"{noun}=: {place_of(target)} has no {LACKS[noun]}")
-    return classes[0].from_callable(target)
+    return listed(target, noun, NOUNS[noun])
 
 
 def any_definition(target: Any) -> Definition:

@@ -36,6 +36,8 @@ class Definition:
 
     :ivar target: what was decorated; None before.
     :ivar options: options that plugins claim, such as ``visibility``.
+    :ivar members: definitions that belong to this one, and are served to nobody else.
+    :ivar exports: those of the members that are also served where this one is.
     """
 
     kind: ClassVar[Kind]
@@ -46,6 +48,8 @@ class Definition:
     sync: Sync
     input: Input
     model_parameter: str | None = None
+    members: Sequence[Definition] = ()
+    exports: Sequence[Definition] = ()
 
     def _configure(
         self,
@@ -106,6 +110,11 @@ class Definition:
             return written.__name__
         own = (written if inspect.isclass(written) else type(written)).__name__
         return snake_case(own.removesuffix(self.suffix or self.noun) or own)
+
+    @property
+    def called(self) -> str:
+        """The name that it is called by."""
+        return self.name
 
     @property
     def description(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
 Visibility: TypeAlias = Literal["public", "hidden", "internal"]
@@ -43,3 +43,42 @@ class Timeout(TypedDict, total=False):
     """At most ``execute_ms`` milliseconds for the body and the hooks around it."""
 
     execute_ms: int
+
+
+class Llm(TypedDict, total=False):
+    """The model of an agent: an ``adapter``, or a ``provider`` with what that one needs. Other keys are for the latter.
+
+    ``api_key`` is the key, or ``{"env": "NAME"}``. ``temperature``, ``max_tokens`` and ``stop`` hold for every request.
+    """
+
+    adapter: Any
+    provider: str
+    model: str
+    api_key: str | Mapping[Literal["env"], str]
+    base_url: str
+    temperature: float
+    max_tokens: int
+    stop: Sequence[str]
+
+
+class Swarm(TypedDict, total=False):
+    """Which agents an agent's model sees beside its own, who sees the agent, and how deep agents call agents."""
+
+    can_see_other_agents: bool
+    visible_agents: Sequence[str]
+    is_visible: bool
+    max_call_depth: int
+
+
+class Execution(TypedDict, total=False):
+    """How an agent's loop runs; ``timeout`` and ``notification_interval`` are in milliseconds."""
+
+    max_iterations: int
+    max_total_tokens: int
+    timeout: int
+    parallel_tool_calls: bool
+    inherit_parent_tools: bool
+    enable_streaming: bool
+    enable_notifications: bool
+    notification_interval: int
+    enable_auto_progress: bool

@@ -59,13 +59,16 @@ class SchemaDefinition(Definition):
     @cached_property
     def output(self) -> Output | None:
         """What results are checked against; None when nothing is said of them."""
-        given = self.output_schema
+        given = output_type(self.body.returns) if self.output_schema is None else self.output_schema
+        return None if given is None else self.output_of(given)
+
+    def output_of(self, given: Any) -> Output:
+        """What results of a schema, a shape or a type are checked against."""
         if isinstance(given, JsonSchema):
             return output_from_json_schema(given)
         if isinstance(given, Mapping):
             return output_from_shape(given, self.name)
-        annotation = output_type(self.body.returns) if given is None else given
-        return None if annotation is None else output_from_type(annotation)
+        return output_from_type(given)
 
     def _check(self) -> None:
         self._check_parameters()

@@ -1,5 +1,6 @@
 """What can be called: one module per noun. An entry owns what differs from kind to kind; the road is the same."""
 
+from frontmcp.entries.agent import AgentEntry as AgentEntry
 from frontmcp.entries.base import Entry as Entry
 from frontmcp.entries.base import ListName as ListName
 from frontmcp.entries.channel import ChannelEntry as ChannelEntry

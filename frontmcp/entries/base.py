@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import pydantic_core
@@ -29,6 +29,8 @@ class Entry:
     :cvar result_type: the protocol's result of a call.
     :cvar passes_all: the body takes all of its input.
     :ivar definition: what the user wrote.
+    :ivar owner: what it belongs to, and only that finds; None for what the server serves.
+    :ivar members: what belongs to it, exports included, by what each is found by.
     :ivar options: options that plugins claim, by name.
     :ivar listed_name: its name in lists where several apps have an entry of that name.
     :ivar plan: its stages, compiled; owned by the pipeline.
@@ -46,10 +48,12 @@ class Entry:
     def __init__(self, definition: Definition, app_id: str, *, threads: Threads, providers: Providers) -> None:
         self.definition = definition
         self.app_id = app_id
-        self.name = definition.name
+        self.name = definition.called
         self.id = f"{app_id}:{self.name}"
         self.listed_name = f"{app_id}.{self.name}"
         self.options: dict[str, Any] = dict(definition.options)
+        self.owner: Entry | None = None
+        self.members: dict[str, Entry] = {}
         self.plan: Any = None
         self._wire: dict[tuple[str, bool], Any] = {}
         definition.build()
@@ -67,6 +71,22 @@ class Entry:
 
     def __repr__(self) -> str:
         return f'<{self.kind} "{self.id}">'
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """What it is found by among the members of another."""
+        return self.name, self.id
+
+    def adopt(self, member: Entry) -> Iterator[str]:
+        """Find another entry as one of its own; what is wrong with that, in words."""
+        for address in member.addresses:
+            if self.members.setdefault(address, member) is not member:
+                yield f'two of its own are called "{address}"; rename one'
+
+    def belong_to(self, owner: Entry) -> None:
+        """Be found by another entry only; before it is registered."""
+        self.owner = owner
+        self.id = f"{owner.id}/{self.name}"
 
     def format(self, call: Call, value: Any) -> Any:
         """The protocol's result for a raw value.

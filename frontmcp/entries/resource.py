@@ -45,6 +45,10 @@ class ResourceEntry(Entry):
         self.address = definition.address
         self.validate = self._typed
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return (self.address,)
+
     def _typed(self, arguments: Any) -> Any:
         try:
             return self.definition.input.validate(arguments)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mcp_types import CallToolResult, ContentBlock, TextContent
 from mcp_types import Tool as WireTool
 
-from frontmcp.call import Call
+from frontmcp.call import Call, Kind
 from frontmcp.content import annotates_content, to_blocks
 from frontmcp.definitions.tool import Tool
 from frontmcp.entries.base import Entry, check_sendable, listed_meta, text_of, text_of_data
@@ -20,8 +20,8 @@ from frontmcp.threads import Threads
 class ToolEntry(Entry):
     """A tool that can be called."""
 
-    kind = "tool"
-    kinds = ("tool",)
+    kind: ClassVar[Kind] = "tool"
+    kinds: ClassVar[tuple[Kind, ...]] = ("tool",)
     list_name = "tools"
     result_type = CallToolResult
     definition: Tool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
@@ -35,6 +35,19 @@ from frontmcp.llm import StreamingModelAdapter as StreamingModelAdapter
 from frontmcp.llm import ToolCall as ToolCall
 from frontmcp.llm import ToolChoice as ToolChoice
 from frontmcp.llm import Usage as Usage
+
+
+class AgentLoop(Protocol):
+    """Runs the model loop of one agent: what an agent's own `execute` ends in."""
+
+    async def run(self, context: Any, given: Any) -> Any:
+        """Ask the model until it answers.
+
+        :param context: the `AgentContext` of the call.
+        :param given: what the model is asked about.
+        :returns: JSON data.
+        """
+        ...
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ The only place that runs hooks for a call. What a stage costs is decided when th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from frontmcp.abort import AbortSignal
@@ -33,13 +33,12 @@ from frontmcp.errors import (
 )
 from frontmcp.invoke import context_of
 from frontmcp.pipeline.failures import Failures, body_outcome, is_cancellation
-from frontmcp.pipeline.lists import Lists
+from frontmcp.pipeline.lists import ORIGINS, Lists
 from frontmcp.pipeline.plan import STAGES, Plan, fresh_input, remembering
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
 from frontmcp.registry import Entry, ListName, Registry, ToolEntry
 
-ORIGINS: Final[Mapping[str, Any]] = {"resource_template": "resource"}
 SURFACES: Final[Mapping[str, Surface]] = {"agent": "agent", "job": "job"}
 
 
@@ -248,8 +247,21 @@ class Pipeline:
         if isinstance(found, str):
             found = self.registry.find(found) if call.scope is None else call.scope.get(found)
         if found is None or (call.scope is not None and found not in call.scope.values()):
+            if (own := self._own(call)) is not None:
+                return own
             raise self._directories[call.kind].not_found(call.name)
         return cast("Entry", found)
+
+    def _own(self, call: Call) -> Entry | None:
+        """What belongs to the body that calls, where nothing else is called so; from there on only such is found."""
+        members = call.parent.entry.members if call.parent is not None else None
+        if not members:
+            return None
+        outer, call.scope = call.scope, members
+        own = self._directories[call.kind].find(call)
+        if own is None:
+            call.scope = outer
+        return own
 
     async def _authorize(self, call: Call) -> None:
         try:
@@ -304,6 +316,10 @@ class Pipeline:
             return body_outcome(call, error)
 
     # Lists
+
+    async def reachable(self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None = None) -> list[Entry]:
+        """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
+        return await self._lists.reachable(parent, entries, surface=surface)
 
     async def list_tools(
         self, request: RequestContext, *, surface: Surface | None = "mcp"

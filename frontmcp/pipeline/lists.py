@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from frontmcp.call import Call, RequestContext, Runner, Surface, Undecided
 from frontmcp.chain import run_step
@@ -13,6 +14,9 @@ from frontmcp.pipeline.plan import Plan
 from frontmcp.registry import Entry, ListName, Registry
 
 logger = logging.getLogger("frontmcp.pipeline")
+
+ORIGINS: Final[Mapping[str, Any]] = {"resource_template": "resource"}
+"""Where the calls of a body come from, when that is not its kind."""
 
 
 class Lists:
@@ -55,9 +59,27 @@ class Lists:
             return True
         call = Call(self._runner, request, entry.name, {}, request.caller)
         call.kind, call.surface, call.listing, call.entry, call.plan = entry.sought, surface, True, entry, plan
+        return await self._passes(call)
+
+    async def reachable(self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None) -> list[Entry]:
+        """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
+        return [entry for entry in entries if await self._may_reach(parent, entry, surface)]
+
+    async def _may_reach(self, parent: Call, entry: Entry, surface: Surface | None) -> bool:
+        plan: Plan = entry.plan
+        if plan.visible is None and plan.authorize is None:
+            return True
+        call = parent.inner(entry.name, {}, ORIGINS.get(parent.entry.kind, parent.entry.kind), surface)
+        call.kind, call.entry, call.plan = entry.sought, entry, plan
+        return await self._passes(call)
+
+    async def _passes(self, call: Call) -> bool:
+        """Whether an entry is visible, and no policy refuses it that needs no arguments."""
+        entry, plan = call.entry, call.plan
         try:
             if plan.visible is not None and False in plan.visible(call, entry):
                 return False
+            call.listing = True
             for step in plan.steps.get("check_authorities", ()):
                 with suppress(Undecided):
                     await run_step(step, call)

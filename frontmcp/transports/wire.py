@@ -124,7 +124,7 @@ class _Server(Server[Any]):
 
     def get_capabilities(self, *arguments: Any, **keywords: Any) -> types.ServerCapabilities:
         capabilities = super().get_capabilities(*arguments, **keywords)
-        entries = self.registry.entries()
+        entries = [entry for entry in self.registry.entries() if entry.owner is None]
         if not any(entry.sought == "resource" for entry in entries):
             capabilities.resources = None
         if not any(entry.sought == "prompt" for entry in entries):

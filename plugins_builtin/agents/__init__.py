@@ -1,18 +1,58 @@
-"""`agents`: model loops that are tools (docs/agents.md)."""
+"""`agents`: model loops that are tools (docs/agents.md).
+
+The loop is loaded with the first agent; a server without one does not wait for it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any
 
-from frontmcp import Plugin, hookimpl
+from pydantic import PlainValidator
+
+from frontmcp import Option, Plugin, hookimpl
 from plugins_builtin.agents import specs
 
 
+def _load(module: str) -> Any:
+    """A module of this package, loaded when an agent first needs it."""
+    return import_module(f"{__name__}.{module}")
+
+
+def _read(model: str, value: Any) -> Any:
+    return getattr(_load("options"), model).model_validate(value)
+
+
+def _option(name: str, model: str) -> Option:
+    return Option(name, Annotated[Any, PlainValidator(partial(_read, model))], kinds=("agent",))
+
+
 class Agents(Plugin):
-    """Brings the hooks of agents."""
+    """Runs the loops of agents, with the adapters that plugins make of ``llm={"provider": …}``."""
 
     name = "agents"
+    kinds = ("agent",)
+    options = (_option("llm", "Llm"), _option("execution", "Execution"), _option("swarm", "Swarm"))
+
+    def __init__(self) -> None:
+        self._manager: Any = None
+        self._engine: Any = None
 
     @hookimpl
     def register_hookspecs(self, manager: Any) -> None:
         manager.add_hookspecs(specs)
+        self._manager = manager
+
+    @hookimpl
+    def settled(self, server: Any) -> None:
+        agents = server.entries("agent")
+        if agents and self._engine is None:
+            self._engine = _load("engine").Engine(self._manager)
+        if self._engine is not None:
+            self._engine.settle(agents)
+
+    @hookimpl
+    async def server_stopping(self, server: Any) -> None:
+        if self._engine is not None:
+            await self._engine.aclose()

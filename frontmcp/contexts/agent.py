@@ -1,0 +1,44 @@
+"""`AgentContext`: the base class of class agents, and the ``ctx`` parameter of function agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic_core
+
+from frontmcp.contexts.base import Context
+
+ASKED_IN = ("query", "message", "prompt", "input")
+"""Input that is the question itself, where it has text."""
+
+
+class AgentContext(Context):
+    """An agent's view of its call. Subclass it, and define ``execute`` or leave it; or take it as a parameter."""
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model, call the tools it wants, and so on until it answers.
+
+        :param args: nothing, or what the model is asked about: text, a model, a mapping.
+        :param kwargs: else the input, by name: ``await super().execute(**input)``.
+        :returns: JSON data that fits ``output_schema=``; without one what `parse_agent_response` makes of the answer.
+        """
+        return await self.call.entry.loop.run(self, args[0] if args else kwargs)
+
+    def build_user_message(self, input: Any) -> str:
+        """What the model is asked: text as it is, a field named like a question, else the input as JSON."""
+        if isinstance(input, str):
+            return input
+        fields: Any = input if isinstance(input, Mapping) else getattr(input, "__dict__", {})
+        asked = next((fields[name] for name in ASKED_IN if isinstance(fields.get(name), str) and fields[name]), None)
+        return asked or (pydantic_core.to_json(input).decode() if fields else "Begin.")
+
+    def parse_agent_response(self, content: str) -> Any:
+        """What the model's answer stands for: a JSON object or list as it is, else ``{"response": text}``."""
+        if content.startswith(("{", "[")):
+            try:
+                return json.loads(content)
+            except (ValueError, RecursionError):
+                pass
+        return {"response": content}
