@@ -30,7 +30,15 @@ from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate
 from frontmcp.definitions.tool import Tool
 from frontmcp.errors import ConfigurationError
-from frontmcp.schema import Input, Output, SchemaLike, input_from_shape, output_type
+from frontmcp.schema import (
+    Input,
+    JsonSchema,
+    Output,
+    SchemaLike,
+    input_from_json_schema,
+    input_from_shape,
+    output_type,
+)
 
 HEAD: Final = 100
 """How much of the instructions stands for a description."""
@@ -154,8 +162,10 @@ class Agent(Tool):
     @cached_property
     def input(self) -> Input:  # type: ignore[override]
         """Nothing, where neither ``input_schema=`` nor an ``execute`` says more."""
-        if self.input_schema is None and not self.has_own_body:
+        if not self.has_own_body and self.input_schema is None:
             return input_from_shape({}, self.name)
+        if not self.has_own_body and isinstance(self.input_schema, JsonSchema):
+            return input_from_json_schema(self.input_schema, takes_any=True)
         return super().input
 
     @cached_property
