@@ -10,12 +10,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FrameType
+from types import CodeType, CoroutineType, FrameType
 from typing import Any, TypeAlias
 
 AsyncChain: TypeAlias = Callable[..., Awaitable[Any]]
 SyncChain: TypeAlias = Callable[..., Any]
 Terminal: TypeAlias = Callable[..., Awaitable[Any]]
+Owners: TypeAlias = dict[Any, list["Step"]]
+"""Steps by the code of theirs, and of what they decorate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,18 +170,36 @@ def blame(error: BaseException, steps: Sequence[Step], resumed: Collection[CodeT
 
     :param resumed: code that wrappers surround: what is raised below it is not the wrappers' doing.
     """
-    owners: dict[Any, list[Step]] = {}
+    owners = _owners(steps)
+    found: Step | None = None
+    for frame in _frames(error):
+        found = None if frame.f_code in resumed else _owner(frame, owners) or found
+    return found
+
+
+def without_await(running: CoroutineType[Any, Any, Any], steps: Sequence[Step], last: CodeType) -> Step | None:
+    """The wrapper that gave ``call_next()`` without awaiting it: the one around what the coroutine would run.
+
+    :param last: the code that the innermost wrapper surrounds.
+    """
+    if running.cr_code is last:
+        return steps[-1]
+    inner = _owner(running.cr_frame, _owners(steps)) if running.cr_frame is not None else None
+    return None if inner is None else steps[steps.index(inner) - 1]
+
+
+def _owners(steps: Sequence[Step]) -> Owners:
+    owners: Owners = {}
     for step in steps:
         for layer in layers(step.source):
             owners.setdefault(getattr(layer, "__code__", None), []).append(step)
-    found: Step | None = None
-    for frame in _frames(error):
-        if frame.f_code in resumed:
-            found = None
-        elif frame.f_code in owners:
-            candidates = owners[frame.f_code]
-            found = next((step for step in candidates if _runs_in(step, frame)), candidates[0])
-    return found
+    return owners
+
+
+def _owner(frame: FrameType, owners: Owners) -> Step | None:
+    """The step that runs in a frame, if one does."""
+    candidates = owners.get(frame.f_code, [])
+    return next((step for step in candidates if _runs_in(step, frame)), candidates[0] if candidates else None)
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:

@@ -36,7 +36,7 @@ def make_invoke(
     """
     start = _starter(body)
     if not body.is_async:
-        start = _in_thread(start, threads) if sync == "thread" else _inline(start)
+        start = _in_thread(start, body, threads) if sync == "thread" else _inline(start)
     arguments_of: Callable[[Call], Arguments] = attrgetter("input")
     if model_parameter is not None:
         arguments_of = _input_as(model_parameter)
@@ -74,8 +74,15 @@ def _some_input(names: frozenset[str]) -> Callable[[Call], Arguments]:
     return lambda call: {name: value for name, value in call.input.items() if name in names}
 
 
-def _in_thread(start: Start, threads: Threads) -> Start:
-    return lambda call, arguments: threads.run(call.depth, partial(start, call, arguments), call.abandon)
+def _in_thread(start: Start, body: Body, threads: Threads) -> Start:
+    context_class = body.context_class or body.context_type
+
+    def begin(call: Call, arguments: Arguments) -> Any:
+        if context_class is not None:
+            context_of(call, context_class)._in_thread = True
+        return start(call, arguments)
+
+    return lambda call, arguments: threads.run(call.depth, partial(begin, call, arguments), call.abandon)
 
 
 def _inline(start: Start) -> Start:

@@ -207,7 +207,7 @@ async def test_a_forgotten_await_is_told() -> None:
         return ctx.call_tool("outer")
 
     async with create_direct(FrontMcp("s", tools=[outer])) as direct:
-        with pytest.raises(InvalidOutputError, match="is an await missing"):
+        with pytest.raises(InvalidOutputError, match=r"Context.call_tool\(\) was not awaited"):
             await direct.call_tool("outer")
 
 

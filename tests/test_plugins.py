@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
+from pydantic import Field
 
 from frontmcp import (
     App,
@@ -28,7 +29,7 @@ from frontmcp import (
     hookimpl,
     hookspec,
 )
-from frontmcp.errors import ConfigurationError, PluginError, PublicMcpError, ToolExecutionError
+from frontmcp.errors import ConfigurationError, InvalidInputError, PluginError, PublicMcpError, ToolExecutionError
 from frontmcp.plugins import PluginManager
 
 Log = list[str]
@@ -617,7 +618,7 @@ class TestBlame:
 
         with pytest.raises(PublicMcpError, match="Invalid tool input") as raised:
             await call(FrontMcp("desk", tools=[wants], plugins=[Guard]), "wants")
-        assert not hasattr(raised.value, "__notes__")
+        assert not any("plugin" in note for note in raised.value.__notes__)
 
     async def test_a_hook_in_a_task_group_is_blamed_for_its_tasks(self) -> None:
         class Gathers(Plugin):
@@ -778,3 +779,23 @@ async def test_entry_visible_may_look_at_the_call_as_any_hook_does() -> None:
         assert (await direct.call_tool("ticket", {"size": "2"})).structured_content == 2
         with pytest.raises(ToolNotFoundError):
             await direct.call_tool("ticket", {"size": 1})
+
+
+class TestWhereInputIsWrong:
+    """The public text of wrong input names neither tool nor field; logs and tracebacks do, without what was sent."""
+
+    async def test_the_call_and_the_fields_are_noted_once(self) -> None:
+        @Tool
+        async def inner(to: Annotated[str, Field(pattern="^[a-z]+$")], count: int = 1) -> None: ...
+
+        @Tool
+        async def outer(ctx: ToolContext) -> None:
+            await ctx.call_tool("inner", {"to": "S3CRET", "count": "s3cret"})
+
+        with pytest.raises(InvalidInputError) as raised:
+            await call(FrontMcp("desk", tools=[inner, outer]), "outer")
+        assert str(raised.value) == "Invalid tool input"
+        (note,) = raised.value.__notes__
+        assert note.startswith("in the call outer → inner: to: ")
+        assert "; count: Input should be a valid integer" in note
+        assert "s3cret" not in note.lower()

@@ -10,7 +10,7 @@ from mcp_types import Root, Tool, ToolChoice
 
 from frontmcp import questions
 from frontmcp.call import Accepted, Call, Cancelled, Declined, SamplingResult
-from frontmcp.contexts.sync import from_thread
+from frontmcp.contexts.sync import awaited, from_thread
 from frontmcp.questions import Messages, Models
 from frontmcp.schema import JsonSchema
 
@@ -21,6 +21,8 @@ class AskingContext:
     """Questions. Up to 2025-11-25 the body waits for the answer; from 2026-07-28 on it runs again from its start once
     the answer is there: ask first, act after (architecture §7).
     """
+
+    _in_thread = False
 
     @property
     def call(self) -> Call:
@@ -35,6 +37,7 @@ class AskingContext:
     async def elicit(
         self, message: str, model: type[T], *, key: str | None = None
     ) -> Accepted[T] | Declined | Cancelled: ...
+    @awaited
     async def elicit(self, message: str, model: Any, *, key: str | None = None) -> Any:
         """Ask the client's user to fill in a form.
 
@@ -61,6 +64,7 @@ class AskingContext:
         """`elicit`, inside a sync body."""
         return from_thread(lambda: self.elicit(message, model, key=key))
 
+    @awaited
     async def elicit_url(
         self,
         message: str,
@@ -103,6 +107,7 @@ class AskingContext:
         """`elicit_url`, inside a sync body."""
         return from_thread(lambda: self.elicit_url(message, url, until=until, key=key))
 
+    @awaited
     async def sample(
         self,
         messages: Messages,
@@ -171,6 +176,7 @@ class AskingContext:
             )
         )
 
+    @awaited
     async def list_roots(self, *, key: str | None = None) -> list[Root]:
         """Ask the client for its roots: the directories and files that it wants worked on.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 from frontmcp.abort import AbortSignal
 from frontmcp.call import Call, Caller, Level, Message, ProgressUpdate, RequestContext
 from frontmcp.contexts.asking import AskingContext
-from frontmcp.contexts.sync import from_thread
+from frontmcp.contexts.sync import awaited, from_thread, refuse_in_thread
 from frontmcp.errors import FlowControl, Response
 
 if TYPE_CHECKING:
@@ -96,8 +96,13 @@ class Context(AskingContext):
         :raises InvalidInputError: the arguments do not match its input schema.
         :raises InvalidOutputError: its value does not match its output schema.
         """
+        if self._in_thread:
+            refuse_in_thread(self, "call_tool")
         call = self.call
-        return call.runner.call_tool(call, name, arguments, signal=signal, progress_token=progress_token)
+        running: Any = call.runner.call_tool(call, name, arguments, signal=signal, progress_token=progress_token)
+        # By this name Python warns when it was never awaited.
+        running.__qualname__ = "Context.call_tool"
+        return running  # type: ignore[no-any-return]
 
     def call_tool_sync(
         self,
@@ -110,7 +115,8 @@ class Context(AskingContext):
         """`call_tool`, inside a sync body."""
         return from_thread(lambda: self.call_tool(name, arguments, signal=signal, progress_token=progress_token))
 
-    def read_resource(self, uri: str) -> Coroutine[Any, Any, ReadResourceResult]:
+    @awaited
+    async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a resource of the server, as the same caller, through the whole pipeline.
 
         :param uri: of a resource, or one that fits a template.
@@ -118,13 +124,14 @@ class Context(AskingContext):
         :raises ResourceReadError: it raised an error that is not public. Public errors arrive as they are.
         """
         call = self.call
-        return call.runner.read_resource(call, uri)
+        return await call.runner.read_resource(call, uri)
 
     def read_resource_sync(self, uri: str) -> ReadResourceResult:
         """`read_resource`, inside a sync body."""
         return from_thread(lambda: self.read_resource(uri))
 
-    def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> Coroutine[Any, Any, GetPromptResult]:
+    @awaited
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
         """Get a prompt of the server, as the same caller, through the whole pipeline.
 
         :param arguments: text, or what the prompt's parameters are annotated with.
@@ -133,7 +140,7 @@ class Context(AskingContext):
         :raises PromptExecutionError: it raised an error that is not public. Public errors arrive as they are.
         """
         call = self.call
-        return call.runner.get_prompt(call, name, arguments)
+        return await call.runner.get_prompt(call, name, arguments)
 
     def get_prompt_sync(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
         """`get_prompt`, inside a sync body."""
@@ -152,6 +159,7 @@ class Context(AskingContext):
         """End the call here with ``value``, formatted like a returned one. Never returns."""
         raise Response(value)
 
+    @awaited
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress to the client of the request; nothing happens where it did not ask for it.
 
@@ -166,6 +174,7 @@ class Context(AskingContext):
         """`progress`, inside a sync body."""
         from_thread(lambda: self.progress(progress, total, message))
 
+    @awaited
     async def notify(self, message: Any, level: Level = "info") -> None:
         """Send a log message to the client of the request, where it asked for such.
 
@@ -179,6 +188,7 @@ class Context(AskingContext):
         """`notify`, inside a sync body."""
         from_thread(lambda: self.notify(message, level))
 
+    @awaited
     async def close_stream(self) -> None:
         """Close the HTTP stream of the request while the call goes on: its client comes back and fetches the rest.
 
@@ -193,6 +203,7 @@ class Context(AskingContext):
         """`close_stream`, inside a sync body."""
         from_thread(self.close_stream)
 
+    @awaited
     async def once(self, key: str, function: Callable[[], Any]) -> Any:
         """The result of ``function``, run once per client call, also when a question makes the body run again.
 

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.from_thread
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def awaited(method: F) -> F:
+    """An async method of a context, which a sync body can't call in its thread: nobody would await it there."""
+
+    @functools.wraps(method)
+    def start(context: Any, *args: Any, **kwargs: Any) -> Any:
+        if context._in_thread:
+            refuse_in_thread(context, method.__name__)
+        return method(context, *args, **kwargs)
+
+    return cast("F", start)
+
+
+def refuse_in_thread(context: Any, method: str) -> None:
+    """:raises RuntimeError: this is the worker thread of a sync body, not the event loop."""
+    if not _in_event_loop():
+        name = context.call.entry.name
+        sync = f"call {method}_sync(…), or " if hasattr(context, f"{method}_sync") else ""
+        raise RuntimeError(f'{method} is to be awaited, and "{name}" is a def body: {sync}write async def')
 
 
 def from_thread(function: Callable[[], Awaitable[T]]) -> T:

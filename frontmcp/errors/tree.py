@@ -152,8 +152,7 @@ class ToolExecutionError(FrontMcpError):
     code = "TOOL_EXECUTION_ERROR"
 
     def __init__(self, tool: str, original_error: BaseException | None = None) -> None:
-        detail = describe(original_error) if original_error is not None else "Unknown error"
-        super().__init__(f'Tool "{tool}" execution failed: {detail}')
+        super().__init__(f'Tool "{tool}" execution failed: {describe(original_error)}')
         self.tool = tool
         self.original_error = original_error
 
@@ -177,8 +176,7 @@ class ResourceReadError(FrontMcpError):
     code = "RESOURCE_READ_ERROR"
 
     def __init__(self, uri: str, original_error: BaseException | None = None) -> None:
-        detail = describe(original_error) if original_error is not None else "Unknown error"
-        super().__init__(f'Resource "{shorten(uri)}" read failed: {detail}')
+        super().__init__(f'Resource "{shorten(uri)}" read failed: {describe(original_error)}')
         self.original_error = original_error
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException | None) -> str:
     """The error's message; its class's name when it has none, or can't say it."""
     try:
-        return str(error) or type(error).__name__
+        text = "Unknown error" if error is None else str(error) or type(error).__name__
     except Exception:
         return type(error).__name__
+    forgotten = "'coroutine'" in text and isinstance(error, AttributeError | TypeError)
+    return f"{text}; is an await missing?" if forgotten else text
 
 
 def shorten(text: str, limit: int = 128) -> str:

@@ -32,7 +32,7 @@ from frontmcp.errors import (
     Response,
 )
 from frontmcp.invoke import context_of
-from frontmcp.pipeline.failures import Failures, body_outcome, is_cancellation
+from frontmcp.pipeline.failures import Failures, body_outcome, check_awaited, is_cancellation
 from frontmcp.pipeline.lists import ORIGINS, Lists
 from frontmcp.pipeline.plan import STAGES, Plan, fresh_input, remembering
 from frontmcp.plugins import PluginManager
@@ -181,7 +181,11 @@ class Pipeline:
                 await self._authorize(call)
             if call.kept:
                 return None
-            result = await (self._work(call) if plan.guard is None else plan.guard(call))
+            if plan.guard is None:
+                result = await self._work(call)
+            else:
+                result = await plan.guard(call)
+                check_awaited(call, "guard_call", result, Pipeline._work.__code__)
             if call.parent is not None:
                 call.entry.ensure_success(result)
             return result
@@ -287,6 +291,7 @@ class Pipeline:
                 await plan.will(call)
             if plan.around is not None:
                 value = await plan.around(call)
+                check_awaited(call, "around_execute", value, Pipeline._execute.__code__)
             else:
                 try:
                     value = await plan.invoke(call)
@@ -314,6 +319,9 @@ class Pipeline:
             return await call.plan.invoke(call)
         except BaseException as error:
             return body_outcome(call, error)
+
+    # By this name Python warns when a wrapper drops it unawaited.
+    _work.__qualname__ = _execute.__qualname__ = "call_next"
 
     # Lists
 

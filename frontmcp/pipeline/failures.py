@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, CoroutineType
 from typing import Any
 
 import anyio
@@ -13,11 +13,12 @@ import sniffio
 
 from frontmcp.asking.suspension import is_left
 from frontmcp.call import Call
-from frontmcp.chain import add_note, blame, run_step
+from frontmcp.chain import add_note, blame, run_step, without_await
 from frontmcp.errors import (
     FlowControl,
     FrontMcpError,
     InternalMcpError,
+    InvalidInputError,
     InvalidOutputError,
     NotAnException,
     PluginError,
@@ -27,8 +28,11 @@ from frontmcp.errors import (
 )
 from frontmcp.plugins import PluginManager
 from frontmcp.schema import scrub
+from frontmcp.schema.values import dotted
 
 logger = logging.getLogger("frontmcp.pipeline")
+
+CALL_NOTE = "in the call "
 
 
 class Failures:
@@ -48,6 +52,8 @@ class Failures:
                 call.request.abort()
             return error
         raised = self._classify(call, error)
+        if isinstance(raised, InvalidInputError | InvalidOutputError):
+            add_call_note(call, raised)
         await self._observe(call, raised)
         left = self._leaving(call, raised)
         if left is not error and left.__cause__ is None and left is not raised:
@@ -101,6 +107,31 @@ class Failures:
                 if is_cancellation(failure):
                     raise
                 logger.exception('plugin "%s" failed in on_error', step.plugin)
+
+
+def add_call_note(call: Call, error: InvalidInputError | InvalidOutputError) -> None:
+    """Say on the error itself in which call it was raised first, and for wrong input what was wrong with it."""
+    if any(note.startswith(CALL_NOTE) for note in getattr(error, "__notes__", ())):
+        return
+    issues = error.validation_errors if isinstance(error, InvalidInputError) else ()
+    wrong = "; ".join(f"{dotted(issue['path']) or 'input'}: {issue['message']}" for issue in issues)
+    error.add_note(f"{CALL_NOTE}{call.path}" + (f": {wrong}" if wrong else ""))
+
+
+def check_awaited(call: Call, hook: str, value: Any, last: CodeType) -> None:
+    """Check what wrapper hooks gave.
+
+    :param last: the code that the innermost of them surrounds.
+    :raises PluginError: it is a ``call_next()`` that one of them did not await.
+    """
+    if type(value) is not CoroutineType:
+        return
+    step = without_await(value, call.plan.steps[hook], last)
+    if step is not None:
+        value.close()
+        error = PluginError(step.plugin, hook, TypeError("call_next() is not awaited: write await call_next()"))
+        add_note(error, step)
+        raise error
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import pydantic_core
@@ -101,21 +101,24 @@ def children(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def unserializable(value: Any) -> InvalidOutputError:
     """The error for a value that is no JSON, naming the innermost part that is none."""
-    if inspect.iscoroutine(value):
-        value.close()
-        return InvalidOutputError("the value is a coroutine; is an await missing?")
-    return InvalidOutputError("not serializable as JSON", dotted(_path_to_unserializable(value)))
+    path, part = _unserializable_part(value)
+    if inspect.iscoroutine(part):
+        part.close()
+        return InvalidOutputError(f"{part.__qualname__}() was not awaited", dotted(path))
+    return InvalidOutputError("not serializable as JSON", dotted(path))
 
 
-def _path_to_unserializable(value: Any) -> Iterator[Any]:
+def _unserializable_part(value: Any) -> tuple[Path, Any]:
+    """The innermost part that is no JSON, and where it stands."""
+    path: Path = ()
     seen: set[int] = set()
     while id(value) not in seen:
         seen.add(id(value))
         for key, item in children(value):
             if not _is_json(item):
-                yield key
-                value = item
+                path, value = (*path, key), item
                 break
+    return path, value
 
 
 def _is_json(value: Any) -> bool:

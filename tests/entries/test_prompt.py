@@ -166,16 +166,18 @@ class TestArguments:
         "given", [{"tags": "[1"}, {"tags": "a"}, {"where": "[]"}, {"tone": "s3cret"}, {"id": "s3cret"}]
     )
     async def test_what_does_not_fit_is_told_without_the_value(self, direct: Direct, given: dict[str, str]) -> None:
-        with pytest.raises(InvalidInputError, match=r"^Invalid prompt arguments$") as caught:
+        with pytest.raises(InvalidInputError) as caught:
             await direct.get_prompt("typed", {"id": "7", **given})
+        assert str(caught.value) == "Invalid prompt arguments"
         assert [issue["path"][0] for issue in caught.value.validation_errors] == list(given)
-        assert "s3cret" not in caught.value.text
+        assert "s3cret" not in "".join([caught.value.text, *caught.value.__notes__])
 
     @pytest.mark.parametrize(("name", "argument"), [("typed", "id"), ("listed", "id"), ("any_arguments", "a")])
     async def test_a_missing_one_is_named(self, direct: Direct, name: str, argument: str) -> None:
         for arguments in (None, {}, {"other": "x"}):
-            with pytest.raises(MissingPromptArgumentError, match=rf"^Missing required argument: {argument}$") as caught:
+            with pytest.raises(MissingPromptArgumentError) as caught:
                 await direct.get_prompt(name, arguments)
+            assert str(caught.value) == f"Missing required argument: {argument}"
             assert caught.value.code == "MISSING_PROMPT_ARGUMENT"
 
     async def test_unknown_ones_are_dropped(self, direct: Direct) -> None:

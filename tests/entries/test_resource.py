@@ -201,10 +201,11 @@ class TestUris:
         assert full == {"id": 7, "kind": "WISH", "page": 2, "deep": True}
 
     async def test_what_does_not_fit_is_told_without_the_value(self, direct: Direct) -> None:
-        with pytest.raises(InvalidInputError, match=r"^Invalid resource URI$") as caught:
+        with pytest.raises(InvalidInputError) as caught:
             await direct.read_resource("tickets://s3cret/nope?page=x")
+        assert str(caught.value) == "Invalid resource URI"
         assert [issue["path"] for issue in caught.value.validation_errors] == [["id"], ["kind"], ["page"]]
-        assert "s3cret" not in caught.value.text
+        assert "s3cret" not in "".join([caught.value.text, *caught.value.__notes__])
 
     async def test_the_exact_uri_wins(self, direct: Direct) -> None:
         assert await data(direct, "tickets://all/wish") == "exact"
