@@ -34,6 +34,11 @@ ELICIT: Final[Asked] = "elicitation/create"
 SAMPLE: Final[Asked] = "sampling/createMessage"
 LIST_ROOTS: Final[Asked] = "roots/list"
 
+FLAT: Final = (
+    "a form is flat; its fields are str, int, float, bool, a date, a URL, a Literal or Enum, or a list of a Literal or "
+    "Enum of texts, each also with | None or a default"
+)
+
 
 # A form, or a URL
 
@@ -64,7 +69,12 @@ def _form_schema(model: Any) -> dict[str, Any]:
     if not (isinstance(model, JsonSchema) or (isinstance(model, type) and issubclass(model, BaseModel))):
         raise TypeError(f"elicit takes a pydantic model or a JsonSchema as its form, not {model!r}")
     rendering: Any = _Form(model)
-    schema = render_elicitation_schema(rendering)
+    try:
+        schema = render_elicitation_schema(rendering)
+    except TypeError as error:
+        # It names the field first, then shows what pydantic made of it.
+        field, _, _ = str(error).partition(" rendered as ")
+        raise TypeError(f"{field.removeprefix('Elicitation schema ')} can't be asked for: {FLAT}") from None
     if schema.get("type") != "object" or not isinstance(schema.get("properties"), Mapping):
         raise TypeError("the JsonSchema of a form has the type object, and properties")
     return schema

@@ -208,10 +208,12 @@ class Registry:
         :raises ConfigurationError: its app has one of that kind and name.
         """
         key = (entry.kind, entry.id)
-        if key in self._entries:
+        if (other := self._entries.get(key)) is not None:
+            if other.definition.target is entry.definition.target:
+                raise ConfigurationError(f'app "{entry.app_id}": {entry.definition.place} is listed twice; drop one')
             raise ConfigurationError(
                 f'app "{entry.app_id}" has two {entry.kind}s named "{entry.name}" '
-                f"({self._entries[key].definition.source} and {entry.definition.source}); rename one"
+                f"({other.definition.source} and {entry.definition.source}); rename one"
             )
         self._entries[key] = entry
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from frontmcp.errors import ConfigurationError, InvalidInputError, InvalidOutputError
 from frontmcp.schema.issues import broken_validator, data_path, issues
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, check_schema, property_names
-from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
+from frontmcp.schema.types import Shape, UnknownClass, adapter_of, culprit, schema_of, type_of_shape
 from frontmcp.schema.values import PLAIN, flaw, is_sound, jsonable
 
 
@@ -41,7 +41,14 @@ def input_from_shape(shape: Shape, name: str, *, others: Any = None) -> Input:
         return _input_from_type(type_of_shape(shape, name, others=others))
     except ConfigurationError as error:
         field = culprit(shape, "validation")
-        raise ConfigurationError(f"parameter {field!r}: {error}" if field is not None else str(error)) from error
+        place = "" if field is None else f"parameter {field!r}: "
+        raise ConfigurationError(f"{place}{error}{_or_inject(error)}") from error
+
+
+def _or_inject(error: ConfigurationError) -> str:
+    if not isinstance(error, UnknownClass):
+        return ""
+    return f", or let a provider give it: Annotated[{error.name}, Inject()], and Provider({error.name}) in providers="
 
 
 def input_from_model(model: type[BaseModel], *, as_model: bool) -> Input:

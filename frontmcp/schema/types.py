@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from typing_extensions import TypedDict
@@ -19,6 +20,18 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 
 # Made from a dict that is known at run time only, which type checkers refuse.
 _typed_dict: Any = TypedDict
+_UNKNOWN = re.compile(r"schema for <class '(?:.*\.)?(\w+)'>")
+
+
+class UnknownClass(ConfigurationError):
+    """A class that is no data.
+
+    :ivar name: the class's.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} can't be read from JSON: make it a pydantic model or a dataclass")
 
 
 class _ListedSchema(GenerateJsonSchema):
@@ -46,6 +59,9 @@ def adapter_of(type_: Any) -> TypeAdapter[Any]:
         return TypeAdapter(type_)
     except NameError:
         raise
+    except PydanticSchemaGenerationError as error:
+        found = _UNKNOWN.search(str(error))
+        raise UnknownClass(found[1]) if found else ConfigurationError(_first_line(error)) from error
     except Exception as error:
         raise ConfigurationError(_first_line(error)) from error
 

@@ -161,5 +161,5 @@ def test_what_is_added_later_and_wrong_is_refused() -> None:
     desk = App(id="desk", tools=[ping])
     server = FrontMcp("s", apps=[desk])
     server.check()
-    with pytest.raises(ConfigurationError, match='app "desk" has two tools named "ping"'):
+    with pytest.raises(ConfigurationError, match=r'app "desk": Tool "ping" \(.*\) is listed twice; drop one'):
         desk.tool(ping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -391,3 +392,41 @@ async def test_parameters_that_are_headers_are_listed_as_such() -> None:
     properties = listed.input_schema["properties"]
     assert properties["region"]["x-mcp-header"] == "Region"
     assert properties["place"]["properties"]["zone"]["x-mcp-header"] == "Zone"
+
+
+class Connection:
+    """A class that is no data."""
+
+
+@dataclasses.dataclass
+class Holder:
+    connection: Connection
+
+
+@pytest.mark.parametrize(
+    "annotation", [Connection, Connection | None, list[Connection], dict[str, Connection], Holder, list[Holder]]
+)
+def test_a_parameter_of_a_plain_class_is_named_with_both_fixes(annotation: Any) -> None:
+    async def count(connection: Any, rows: int = 1) -> int:
+        return rows
+
+    count.__annotations__["connection"] = annotation
+    with pytest.raises(ConfigurationError) as refused:
+        FrontMcp("s", tools=[count]).check()
+    said = str(refused.value)
+    assert said.startswith('Tool "count" (') and f"({__file__}:" in said
+    assert said.endswith(
+        "parameter 'connection': Connection can't be read from JSON: make it a pydantic model or a dataclass, "
+        "or let a provider give it: Annotated[Connection, Inject()], and Provider(Connection) in providers="
+    )
+
+
+def test_a_result_with_a_plain_class_is_named_with_its_fix() -> None:
+    async def find() -> list[Connection]:
+        return []
+
+    with pytest.raises(
+        ConfigurationError, match="Connection can't be read from JSON: make it a pydantic model"
+    ) as told:
+        FrontMcp("s", tools=[find]).check()
+    assert "Inject" not in str(told.value)
