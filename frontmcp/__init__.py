@@ -12,7 +12,7 @@
 #   asking            the way of a question      entries          what can be called, kind by kind
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, interfaces, llm, threads,
-#   background, call, abort, authentication, errors, logs, settings
+#   background, call, abort, authentication, arguments, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

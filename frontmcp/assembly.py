@@ -78,7 +78,7 @@ class Assembly:
 
         :param owner: the only one that finds it.
         """
-        where = f'{definition.noun} "{definition.name}" ({definition.source})'
+        where = definition.place
         if (wrong := self.plugins.claims.check_kind(definition.kind)) is not None:
             problems.append(f"{where}: {wrong}")
             return None
@@ -92,7 +92,7 @@ class Assembly:
             return None
         if not self.plugins.problems:
             self.plugins.collect(problems, "prepare_entry", entry, self._server)
-        problems.extend(self.plugins.claims.check_options(entry.kind, entry.options, where))
+        problems.extend(self.plugins.claims.check_options(entry.kind, entry.options, where, definition.keywords()))
         for member in definition.members:
             exported = any(member is each for each in definition.exports)
             made = self._register(member, app_id, problems, owner=owner if exported else entry)

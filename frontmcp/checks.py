@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, get_args
 
+from frontmcp.arguments import nearest
 from frontmcp.call import Kind
 from frontmcp.chain import layers, place
 from frontmcp.hooks import Mark, mark_of, marks, members
@@ -123,9 +123,3 @@ def source(function: Callable[..., Any]) -> str:
     """A function's name and where it stands, for messages."""
     *_, plain = layers(function)
     return f"{getattr(plain, '__name__', repr(plain))} ({place(function)})"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "…"?`` with the nearest known name, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f'; did you mean "{matches[0]}"?' if matches else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
-from frontmcp.checks import KINDS, is_sound, nearest, source
+from frontmcp.arguments import nearest
+from frontmcp.checks import KINDS, is_sound, source
 from frontmcp.errors import describe
 from frontmcp.hooks import Option, marks
 from frontmcp.hookspecs import Spec
@@ -116,18 +117,25 @@ class Claims:
             return False
         return not any(_would_claim(info, name) for info in self._infos)
 
-    def check_options(self, scope: str, options: dict[str, Any], where: str | Callable[[Path], str]) -> list[str]:
+    def check_options(
+        self,
+        scope: str,
+        options: dict[str, Any],
+        where: str | Callable[[Path], str],
+        keywords: Collection[str] = (),
+    ) -> list[str]:
         """Check and validate options of an entry (or of the server) in place; what is wrong, in words.
 
         :param scope: the entry's kind, or ``"server"``.
         :param where: the thing and its place, for messages; of a part of an option's value, when it is a function.
+        :param keywords: what else could have been meant by an option that nobody claims.
         """
         place: Callable[[Path], str] = where if callable(where) else lambda path: where
         problems = []
         for name, value in options.items():
             claim = self._claims[scope].get(name)
             if claim is None:
-                problems.append(f"{place(())}: {self._unclaimed(scope, name)}")
+                problems.append(f"{place(())}: {self._unclaimed(scope, name, keywords)}")
                 continue
             try:
                 options[name] = claim.validate(value)
@@ -135,13 +143,13 @@ class Claims:
                 problems += _told(name, issues(error, claim.type), place)
         return problems
 
-    def _unclaimed(self, scope: str, name: str) -> str:
+    def _unclaimed(self, scope: str, name: str, keywords: Collection[str]) -> str:
         said = f'no plugin claims the option "{name}"'
         if off := next((info for info in self._infos if not info.is_active and _would_claim(info, name)), None):
             return f"{said}: {off.title}, which does, is {off.status} ({off.reason})"
         if elsewhere := [other for other, claims in self._claims.items() if name in claims]:
             return f"{said} for a {scope}, only for {' and '.join(elsewhere)}"
-        return f"{said}{nearest(name, self.names(scope))}"
+        return f"{said}{nearest(name, {*self.names(scope), *keywords})}"
 
     def check_kind(self, kind: str) -> str | None:
         """What is wrong with an entry of this kind, in words; None when somebody runs it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp_types import (
@@ -29,13 +29,23 @@ DIRECT_CALLER = Caller("direct")
 class Direct:
     """A server in this process. Its calls are a client's calls, on the surface ``mcp``; errors are raised as they are.
 
-    Made by `create_direct`.
+    Made by `create_direct`; it is open inside ``async with``.
     """
 
     def __init__(self, server: FrontMcp) -> None:
         self.server = server
         self.session_id = f"direct:{uuid.uuid4()}"
-        self._pipeline: Any = server.pipeline
+        self._pipeline: Any = None
+        self._running: AbstractAsyncContextManager[None] = server.running()
+
+    async def __aenter__(self) -> Direct:
+        await self._running.__aenter__()
+        self._pipeline = self.server.pipeline
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._pipeline = None
+        await self._running.__aexit__(*error)
 
     async def call_tool(
         self,
@@ -148,13 +158,9 @@ class Direct:
         listed = await self._open().list_entries(name, self._request(auth_context, None), surface=surface)
         return [entry.wire(name=listed_as, modern=True) for listed_as, entry in listed]
 
-    def close(self) -> None:
-        """Refuse calls from now on."""
-        self._pipeline = None
-
     def _open(self) -> Any:
         if self._pipeline is None:
-            raise RuntimeError("this direct server is closed: use it inside `async with create_direct(server)`")
+            raise RuntimeError("this direct server is not open: use it inside `async with create_direct(server)`")
         return self._pipeline
 
     def _request(self, auth_context: Mapping[str, Any] | None, metadata: Mapping[str, Any] | None) -> RequestContext:
@@ -190,15 +196,9 @@ def caller_of(auth_context: Mapping[str, Any]) -> Caller:
     )
 
 
-@asynccontextmanager
-async def create_direct(server: FrontMcp) -> AsyncIterator[Direct]:
-    """Run a server in-process, its lifespan and start hooks included.
+def create_direct(server: FrontMcp) -> Direct:
+    """A server in-process: ``async with`` runs it, its lifespan and start hooks included.
 
-    :raises ConfigurationError: the server can't start.
+    :raises ConfigurationError: inside ``async with``; the server can't start.
     """
-    async with server.running():
-        direct = Direct(server)
-        try:
-            yield direct
-        finally:
-            direct.close()
+    return Direct(server)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from frontmcp.arguments import known_keywords
 from frontmcp.errors import ConfigurationError
 from frontmcp.hookspecs import HOOK_ATTRIBUTE, HookOptions, hook_options, mark
 
@@ -20,6 +21,7 @@ STAGES = ("execute",)
 FUNCTIONS = (FunctionType, staticmethod, classmethod)
 
 
+@known_keywords
 class _StageHook:
     """A decorator for a plugin's method, a plain function, or a method of a tool class (for that tool alone).
 
@@ -80,6 +82,7 @@ class Around(_StageHook):
     prefix = "around"
 
 
+@known_keywords
 @dataclass(frozen=True, slots=True)
 class Option:
     """Claims an option, so that entries (or the server) may set it.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import pluggy
 
+from frontmcp.arguments import known_keywords
 from frontmcp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def hookimpl(
     tryfirst: bool = False,
     trylast: bool = False,
 ) -> Callable[[F], F]: ...
+@known_keywords
 def hookimpl(
     function: F | None = None,
     /,

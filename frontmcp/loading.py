@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from frontmcp.checks import nearest
+from frontmcp.arguments import called, nearest
 from frontmcp.definitions.base import snake_case
 from frontmcp.errors import describe
 from frontmcp.hooks import Option, Plugin, mark_of, marks
@@ -39,6 +39,8 @@ BUILT_IN = {
 
 ESSENTIAL = ("formatting", "progress")
 """Built-ins that can be replaced, but not switched off."""
+
+_FORMS = {"requires": '"jobs"', "kinds": '"job"', "options": 'Option("audit", bool)'}
 
 Status: TypeAlias = Literal["active", "disabled", "replaced", "off"]
 PluginLike: TypeAlias = Any
@@ -174,13 +176,13 @@ class Loader:
         try:
             plugin = _instance(item)
         except Exception as error:
-            self.problems.append(f"plugins: {_called(item)} can't be made: {describe(error)}; give an instance")
+            self.problems.append(f"plugins: {called(item)} can't be made: {describe(error)}; give an instance")
             return
         if next(marks(plugin), None) is not None or isinstance(plugin, Plugin):
             yield PluginInfo(plugin_name(plugin), "plugins=", plugin)
         else:
             self.problems.append(
-                f"plugins: {_called(item)} is no plugin: nothing of it is marked with @hookimpl, Will, Did or Around"
+                f"plugins: {called(item)} is no plugin: nothing of it is marked with @hookimpl, Will, Did or Around"
             )
 
     def _from_dotted_name(self, name: str) -> Iterator[PluginInfo]:
@@ -254,7 +256,8 @@ class Loader:
             for attribute, type_ in (("requires", str), ("kinds", str), ("options", Option)):
                 given = getattr(info.plugin, attribute, ())
                 if not isinstance(given, list | tuple) or not all(isinstance(each, type_) for each in given):
-                    self.problems.append(f"{info.title}: {attribute} must be a tuple of {type_.__name__}")
+                    form = f"must be a tuple of {type_.__name__}: {attribute} = ({_FORMS[attribute]},)"
+                    self.problems.append(f"{info.title} ({called(type(info.plugin))}): {attribute} {form}")
                     info.status, info.reason = "off", f"{attribute} can't be read"
 
     def _settle_requirements(self) -> None:
@@ -327,13 +330,6 @@ def _instance(item: Any) -> Any:
     if inspect.isclass(item):
         return item()
     return _FunctionPlugin(item) if mark_of(item) is not None else item
-
-
-def _called(item: Any) -> str:
-    """What the operator gave, without the values in it."""
-    if isinstance(item, ModuleType) or inspect.isclass(item) or inspect.isroutine(item):
-        return getattr(item, "__qualname__", item.__name__)
-    return f"an object of {type(item).__qualname__}"
 
 
 def plugin_name(plugin: Any) -> str:

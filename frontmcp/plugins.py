@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import pluggy
 
 from frontmcp import hookspecs
+from frontmcp.arguments import nearest
 from frontmcp.chain import (
     Step,
     add_note,
@@ -28,7 +29,6 @@ from frontmcp.chain import (
     compile_wrappers,
 )
 from frontmcp.checks import arguments, check_hook, check_plugin, is_sound, source
-from frontmcp.checks import nearest as nearest
 from frontmcp.claims import Claims
 from frontmcp.errors import ConfigurationError, describe
 from frontmcp.hooks import Mark, marks

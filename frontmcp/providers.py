@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_origin
 
 import anyio
 
+from frontmcp.arguments import called, known_keywords
 from frontmcp.call import Call, RequestContext
 from frontmcp.errors import ConfigurationError, ProviderError
 
@@ -23,19 +24,25 @@ class Inject:
     """Marks a parameter that a provider fills: ``db: Annotated[Db, Inject()]``."""
 
 
+@known_keywords
 @dataclass(frozen=True, slots=True)
 class Provider(Generic[T]):
     """Makes the instance of a type that tools ask for.
 
     :param type: what is asked for.
     :param factory: makes it; takes nothing, or the `RequestContext` with ``scope="request"``. It may be async, and
-        of server scope an async context manager, which is entered at the start and left at the end.
+        of server scope an async context manager, which is entered at the start and left at the end. The type itself
+        by default.
     :param scope: ``"server"``: once, at the start. ``"request"``: once per client request, at its first use.
     """
 
     type: type[T]
-    factory: Callable[..., Any]
+    factory: Callable[..., Any] = None  # type: ignore[assignment]
     scope: Literal["server", "request"] = "server"
+
+    def __post_init__(self) -> None:
+        if self.factory is None:
+            object.__setattr__(self, "factory", self.type)
 
 
 class Providers:
@@ -168,6 +175,13 @@ def _missing(type_: Any) -> str:
     return f"nothing provides {name}: add Provider({name}, factory) to providers="
 
 
+def check_lifespan(lifespan: Any) -> list[str]:
+    """What is wrong with ``lifespan=``, in words."""
+    if lifespan is None or (callable(lifespan) and not inspect.isasyncgenfunction(lifespan)):
+        return []
+    return [f"lifespan=: decorate {called(lifespan)} with @contextlib.asynccontextmanager"]
+
+
 def check_providers(providers: Iterable[Any]) -> list[str]:
     """What is wrong with ``providers=``, in words."""
     problems = []
@@ -196,5 +210,6 @@ def _wrong(provider: Provider[Any]) -> list[str]:
     if provider.scope == "request" and inspect.isasyncgenfunction(beneath):
         return ['an async context manager can have scope="server" only']
     if provider.scope == "server" and _required(provider.factory):
-        return ['its factory takes an argument, which only scope="request" passes']
+        hint = f"; give a factory: Provider({_name(provider.type)}, make)" if provider.factory is provider.type else ""
+        return [f'its factory takes an argument, which only scope="request" passes{hint}']
     return []

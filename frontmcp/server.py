@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import anyio
 import anyio.lowlevel
 
+from frontmcp.arguments import called, keywords_of, nearest, several
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
-from frontmcp.checks import nearest
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
@@ -27,7 +27,7 @@ from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
-from frontmcp.providers import Lifespan, Provider, Providers, check_providers
+from frontmcp.providers import Lifespan, Provider, Providers, check_lifespan, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
 from frontmcp.registry import ListName, ToolEntry
 from frontmcp.settings import Setting
@@ -115,8 +115,8 @@ class FrontMcp:
         locked: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        said = {"name": name, "version": version or "0.0.0"} if name is not None else {"version": version or "0.0.0"}
-        self.info: dict[str, Any] = {**said, **(info or {})}
+        self.info = _info(name, version, info)
+        self._early_problems: list[str] = []
         self._configuration = Configuration(
             {
                 "instructions": instructions,
@@ -126,20 +126,20 @@ class FrontMcp:
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
                 "logging": logging or {},
-                "plugins": list(plugins),
-                "plugin_order": list(plugin_order),
+                "plugins": self._several("plugins", plugins),
+                "plugin_order": self._several("plugin_order", plugin_order),
                 "autoload_plugins": autoload_plugins,
                 **{key: value for key, value in options.items() if value is not None},
             },
-            locked,
+            self._several("locked", locked),
         )
         self.settings, self.core, self.options, _ = self._configuration.read()
         self.default_environment = "development"
         self._environment = environment
-        self._given_providers = list(providers)
+        self._given_providers = self._several("providers", providers)
+        self._given_lifespan = lifespan
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
-        self._early_problems: list[str] = []
         self._default_app = self._make_default_app(
             tools=tools, resources=resources, prompts=prompts, agents=agents, channels=channels
         )
@@ -257,16 +257,24 @@ class FrontMcp:
         except ConfigurationError as error:
             self._early_problems.append(str(error))
             app = App(id="server")
-        for noun, target in ((noun, target) for noun, targets in given.items() for target in targets):
-            try:
-                app.add(as_definition(target, noun))
-            except ConfigurationError as error:
-                self._early_problems.extend(error.problems)
+        for noun, targets in given.items():
+            for target in self._several(noun, targets):
+                try:
+                    app.add(as_definition(target, noun))
+                except ConfigurationError as error:
+                    self._early_problems.extend(error.problems)
         return app
+
+    def _several(self, keyword: str, given: Iterable[Any]) -> list[Any]:
+        try:
+            return several(keyword, given)
+        except ConfigurationError as error:
+            self._early_problems.extend(error.problems)
+            return []
 
     def _read_apps(self, apps: Iterable[Any]) -> list[App]:
         found = [self._default_app]
-        for given in apps:
+        for given in self._several("apps", apps):
             try:
                 app = App.of(given)
                 if any(other.id == app.id for other in found[1:]):
@@ -404,7 +412,12 @@ class FrontMcp:
         return assembly
 
     def _assemble(self) -> Assembly:
-        problems = [*self._early_problems, *check_providers(self._given_providers), *self._apply_settings()]
+        problems = [
+            *self._early_problems,
+            *check_providers(self._given_providers),
+            *check_lifespan(self._given_lifespan),
+            *self._apply_settings(),
+        ]
         assembly = Assembly(self, self.core, threads=self.threads, providers=self._providers)
         assembly.problems[:0] = problems
         assembly.problems += self._check_options(assembly.plugins.claims)
@@ -434,7 +447,7 @@ class FrontMcp:
         def place(path: Sequence[int | str] = ()) -> str:
             return f"setting from {setting.source_of(path) or setting.source}"
 
-        if near := nearest(name, CoreSettings.model_fields):
+        if name not in claims.names("server") and (near := nearest(name, _keywords(setting))):
             return [f'{place()}: there is no setting "{name}"{near}']
         if setting.is_environment and claims.is_foreign(name):
             logger.warning("%s means nothing to this server", setting.source)
@@ -642,3 +655,21 @@ class FrontMcp:
             run_http(self, self.http_options(**options))
         else:
             raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')
+
+
+def _info(name: Any, version: str | None, info: Any) -> dict[str, Any]:
+    """What clients are told of the server.
+
+    :raises ConfigurationError: the name is no text, or ``info`` no mapping.
+    """
+    if name is not None and not isinstance(name, str):
+        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
+    if info is not None and not isinstance(info, Mapping):
+        raise ConfigurationError(f'FrontMcp: info= is like {{"name": "desk", "version": "1.0.0"}}, not {called(info)}')
+    said = {} if name is None else {"name": name}
+    return {**said, "version": version or "0.0.0", **(info or {})}
+
+
+def _keywords(setting: Setting) -> Iterable[str]:
+    """What a setting could have been meant as, where it came from."""
+    return keywords_of(FrontMcp.__init__) if setting.source == "code" else CoreSettings.model_fields

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from frontmcp import Around, FrontMcp, Plugin, Tool, ToolContext, Will, hookimpl
-from frontmcp.checks import nearest, source
+from frontmcp.arguments import nearest
+from frontmcp.checks import source
 from frontmcp.errors import ConfigurationError
 
 
@@ -278,14 +279,6 @@ class TestHooksOfAToolsClass:
     def test_all_of_them_are_told(self) -> None:
         wrong = {name: Will("execute")(eval(f"lambda self, {name}: None")) for name in ("request", "answer")}
         assert len(self.check(**wrong)) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("alaising", '; did you mean "aliasing"?'), ("zzz", ""), ("", "")],
-)
-def test_the_nearest_name_is_offered_when_it_is_near(name: str, hint: str) -> None:
-    assert nearest(name, ["aliasing", "visibility"]) == hint
 
 
 def test_a_function_is_named_with_its_place() -> None:

@@ -408,17 +408,17 @@ class TestRequirements:
 @pytest.mark.parametrize(
     ("attribute", "value", "said"),
     [
-        ("requires", "jobs", "requires must be a tuple of str"),
-        ("requires", None, "requires must be a tuple of str"),
-        ("options", Option("audit"), "options must be a tuple of Option"),
-        ("options", ("audit",), "options must be a tuple of Option"),
-        ("kinds", "job", "kinds must be a tuple of str"),
+        ("requires", "jobs", 'requires must be a tuple of str: requires = ("jobs",)'),
+        ("requires", None, 'requires must be a tuple of str: requires = ("jobs",)'),
+        ("options", Option("audit"), 'options must be a tuple of Option: options = (Option("audit", bool),)'),
+        ("options", ("audit",), 'options must be a tuple of Option: options = (Option("audit", bool),)'),
+        ("kinds", "job", 'kinds must be a tuple of str: kinds = ("job",)'),
     ],
 )
 def test_what_a_plugin_says_of_itself_is_checked(attribute: str, value: Any, said: str) -> None:
     plugin = Named("own")
     setattr(plugin, attribute, value)
-    assert problem(plugin) == f'plugin "own": {said}'
+    assert problem(plugin) == f'plugin "own" (Named): {said}'
 
 
 def test_many_problems_are_told_at_once() -> None:

@@ -14,8 +14,8 @@ from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageConte
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from frontmcp.arguments import nearest
 from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
-from frontmcp.checks import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
 from frontmcp.errors import (

@@ -8,13 +8,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
+from frontmcp.arguments import nearest
 from frontmcp.call import Caller, RequestContext
 from frontmcp.chain import Step
 from frontmcp.cli.failures import UsageFailure, shown
 from frontmcp.cli.output import columns
 from frontmcp.definitions.base import as_execute
 from frontmcp.loading import plugin_name
-from frontmcp.plugins import PluginInfo, nearest
+from frontmcp.plugins import PluginInfo
 from frontmcp.registry import Entry, ListName, ToolEntry
 from frontmcp.server import FrontMcp
 from frontmcp.settings import shown as shown_settings

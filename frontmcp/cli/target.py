@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from frontmcp.checks import nearest
+from frontmcp.arguments import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
 from frontmcp.errors import ConfigurationError
 from frontmcp.hooks import Plugin

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar, overload
 
+from frontmcp.arguments import known_keywords, several
 from frontmcp.definitions.agent import Agent
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
 from frontmcp.definitions.channel import Channel
@@ -59,6 +60,7 @@ class Registering:
         return define if target is None else define(target)
 
 
+@known_keywords
 class App:
     """A group of entries whose canonical ids begin with the app's id.
 
@@ -102,7 +104,7 @@ class App:
             "channels": channels,
         }
         for noun, targets in given.items():
-            for target in targets:
+            for target in several(noun, targets):
                 self.add(as_definition(target, noun))
 
     def __call__(self, target: C) -> C:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from mcp_types import Icon
 
+from frontmcp.arguments import keywords_of
 from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
 from frontmcp.definitions.body import Body, read_body
@@ -82,6 +83,12 @@ class Definition:
         self.bind(target, caller_namespace())
         self.attach(target)
         return target
+
+    @classmethod
+    def keywords(cls) -> set[str]:
+        """The keywords it takes, but for options that plugins claim."""
+        steps = [vars(each)["_configure"] for each in cls.__mro__ if "_configure" in vars(each)]
+        return {name for each in (cls.__init__, *steps) for name in keywords_of(each)}
 
     @classmethod
     def from_callable(cls: type[Self], target: Any) -> Self:

@@ -1,0 +1,73 @@
+"""What users give to our classes and decorators, checked before it can go wrong further down."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+from frontmcp.errors import ConfigurationError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean "…"?`` with the nearest known name, or nothing."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{matches[0]}"?' if matches else ""
+
+
+def known_keywords(target: F) -> F:
+    """Let a class or a function refuse a keyword that it does not have, with the nearest one that it has.
+
+    :raises ConfigurationError: by what it decorates.
+    """
+    if inspect.isclass(target):
+        target.__init__ = _refusing_unknown(target.__init__, None)  # type: ignore[method-assign]
+        return target
+    return cast("F", _refusing_unknown(target, target.__name__))
+
+
+def _refusing_unknown(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
+    """
+    :param name: None for an ``__init__``, which speaks of the class that is made.
+    """
+    known = keywords_of(function)
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        if unknown := keywords.keys() - known:
+            given = sorted(unknown)[0]
+            who = name or type(arguments[0]).__name__
+            hint = nearest(given, known) or f"; it has {', '.join(known)}"
+            raise ConfigurationError(f'{who}(…) has no keyword "{given}"{hint}')
+        return function(*arguments, **keywords)
+
+    return checked
+
+
+def keywords_of(function: Callable[..., Any]) -> list[str]:
+    """The names by which a function, or a method, takes keywords."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind in named and each.name != "self"]
+
+
+def several(keyword: str, given: Iterable[Any]) -> list[Any]:
+    """What was given under a keyword that takes several things, as a list.
+
+    :raises ConfigurationError: it is one thing, or no list.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ConfigurationError(f"{keyword}= takes a list, not {called(given)}: write {keyword}=[…]")
+    return list(given)
+
+
+def called(thing: Any) -> str:
+    """What a thing is called, for messages that may not show the values in it."""
+    if isinstance(thing, ModuleType) or inspect.isclass(thing) or inspect.isroutine(thing):
+        return getattr(thing, "__qualname__", thing.__name__)
+    return f"an object of {type(thing).__qualname__}"
