@@ -251,6 +251,17 @@ async def test_a_search_that_takes_too_long_is_cut_off(mcp: Any) -> None:
     assert (await mcp.tools.call("export_history", {"id": "T-1"})).text() == "T-1.csv"
 
 
+@of("12_ask_the_client")
+async def test_the_client_is_asked_three_things_at_once(mcp: Any) -> None:
+    mcp.on_elicitation(lambda message, form: {"queue": "billing", "urgent": True})
+    ticket = {"id": "T-44", "queue": "billing", "urgent": True, "title": "I was charged twice.", "files": []}
+    assert (await mcp.tools.call("file_ticket", {"text": "I was charged twice."})).json() == ticket
+    mcp.on_sampling(lambda messages, params: "Charged twice")
+    mcp.on_roots(lambda: ["file:///home/dana"])
+    ticket |= {"title": "Charged twice", "files": ["file:///home/dana"]}
+    assert (await mcp.tools.call("file_ticket", {"text": "I was charged twice."})).json() == ticket
+
+
 @of("help_desk")
 async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
     result = await mcp.tools.call("close_stale", {"days": 10})

@@ -74,8 +74,11 @@ CALLER: Final = "frontmcp.caller"
 
 TIDY_SECONDS: Final = 5.0
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
-RESOURCE_NOT_FOUND: Final = -32002
-"""A resource that is not found, up to 2025-11-25; later, `INVALID_PARAMS`."""
+OLDER_CODES: Final[Mapping[type[Exception], int]] = {
+    ResourceNotFoundError: -32002,
+    MissingCapabilityError: types.INVALID_REQUEST,
+}
+"""What has another code up to 2025-11-25."""
 
 QUESTIONS: Final[Mapping[Asked, tuple[type[Any], type[types.Result]]]] = {
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
@@ -468,8 +471,8 @@ class Wire:
             return error
         fields = call.log_fields if call is not None else None
         data = to_error_data(_ours(error), production=self._served.production, fields=fields)
-        if older and isinstance(error, ResourceNotFoundError):
-            data.code = RESOURCE_NOT_FOUND
+        if older:
+            data.code = OLDER_CODES.get(type(error), data.code)
         return MCPError.from_error_data(data)
 
     # Questions under 2026-07-28

@@ -11,6 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CreateMessageResult,
     CreateMessageResultWithTools,
     ElicitResult,
@@ -312,6 +313,10 @@ def server() -> FrontMcp:
     async def capital(ctx: ResourceContext) -> str:
         return (await ctx.sample("Capital?")).text
 
+    @server.resource("desk://model")
+    async def model(ctx: ResourceContext) -> str:
+        raise MissingCapabilityError(MODEL)
+
     @server.prompt
     async def roots(ctx: PromptContext) -> str:
         """Where it is."""
@@ -499,6 +504,9 @@ class TestOnEveryRoad:
                 assert refused.value.error.data["requiredCapabilities"] == {"sampling": {}}
             else:
                 (await mcp.tools.call("needs_model", arguments)).assert_error("MISSING_CAPABILITY")
+        with pytest.raises(MCPError) as refused:
+            await mcp.resources.read("desk://model")
+        assert refused.value.error.code == (-32021 if mcp.road.era == MODERN else INVALID_REQUEST)
         answer_all(mcp)
         assert (await mcp.tools.call("needs_model")).json() == {"text": "Hello!"}
 
