@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import SecretStr
 
@@ -268,3 +271,36 @@ class StreamingModelAdapter(ModelAdapter, Protocol):
         An async generator; closing or cancelling it gives up the request.
         """
         ...
+
+
+def error_of_status(status: int, headers: Mapping[str, str], reason: object = None) -> ModelError:
+    """The error for an HTTP answer that tells of one, for adapters.
+
+    :param headers: of the answer; ``retry-after`` (seconds, or a date) and ``retry-after-ms`` are read.
+    :param reason: the provider's own code for it, such as ``"context_length_exceeded"``; anything but such a word is
+        left out, since a message of the provider's may repeat what was asked.
+    """
+    said = f"{status}, {reason}" if isinstance(reason, str) and _WORD.fullmatch(reason) else str(status)
+    if status == 429:
+        return ModelRateLimitError(_retry_after(headers))
+    if status in (401, 403):
+        return ModelAccessError(f"The provider of the model does not let us in ({said}): check the key and the model")
+    if status == 408 or status >= 500:
+        return ModelUnavailableError()
+    return ModelRequestError(f"The provider of the model refuses the request ({said})")
+
+
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers.get(name, "")) / divisor
+        except ValueError:
+            continue
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -35,6 +35,7 @@ from frontmcp.llm import StreamingModelAdapter as StreamingModelAdapter
 from frontmcp.llm import ToolCall as ToolCall
 from frontmcp.llm import ToolChoice as ToolChoice
 from frontmcp.llm import Usage as Usage
+from frontmcp.llm import error_of_status as error_of_status
 
 
 class AgentLoop(Protocol):

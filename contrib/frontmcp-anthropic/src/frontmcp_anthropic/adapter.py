@@ -1,0 +1,318 @@
+"""`AnthropicAdapter`: a `ModelAdapter` on the official SDK, by the Messages API."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import anthropic
+import httpx2
+from anthropic import AsyncAnthropic
+from anthropic.types import Message
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from frontmcp import Completion, ConfigurationError, ToolCall
+from frontmcp.interfaces import (
+    ChatMessage,
+    CompletionDelta,
+    FinishReason,
+    ModelConfig,
+    ModelError,
+    ModelOptions,
+    ModelPrompt,
+    ModelTool,
+    ModelUnavailableError,
+    Usage,
+    error_of_status,
+)
+
+FINISH: Final[Mapping[str, FinishReason]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
+NO_SENSE: Final = "The answer of the model's provider makes no sense"
+REASONING: Final = ("thinking", "redacted_thinking")
+
+
+class AnthropicOptions(BaseModel):
+    """What ``llm={"provider": "anthropic", …}`` may have besides.
+
+    :ivar temperature: unless a request has its own; likewise ``max_tokens``, which this provider wants to be told.
+    :ivar timeout: seconds that one attempt may take.
+    :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
+    :ivar structured: let the provider enforce the schema of an agent's answer.
+    :ivar parameters: further fields of each request, as the provider documents them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    temperature: float | None = None
+    max_tokens: int = Field(8192, gt=0)
+    timeout: float = Field(120, gt=0)
+    max_retries: int = Field(2, ge=0)
+    structured: bool = False
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class AnthropicAdapter:
+    """Asks a model of Anthropic.
+
+    :param model: such as ``"claude-sonnet-5"``.
+    :param api_key: the environment's ``ANTHROPIC_API_KEY`` when None.
+    :param base_url: of a gateway.
+    :param http_client: for tests and proxies.
+    :param options: those of `AnthropicOptions`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        **options: Any,
+    ) -> None:
+        self.model = model
+        self._options = AnthropicOptions(**options)
+        self._api_key = api_key
+        self._base_url = base_url
+        self._http_client = http_client
+        self._client: AsyncAnthropic | None = None
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> AnthropicAdapter:
+        """The adapter that an agent's ``llm=`` asks for.
+
+        :raises ConfigurationError: the model or the key is missing, or an option is wrong; each is named.
+        """
+        problems = []
+        if config.model is None:
+            problems.append('llm: "model" is missing, such as "claude-sonnet-5"')
+        key = config.api_key.get_secret_value() if config.api_key is not None else os.environ.get("ANTHROPIC_API_KEY")
+        if not key:
+            problems.append('llm: there is no key: set ANTHROPIC_API_KEY, or give "api_key"')
+        try:
+            AnthropicOptions(**config.extra)
+        except ValidationError as error:
+            known = ", ".join(AnthropicOptions.model_fields)
+            problems += [
+                f"llm: {each['loc'][0]}: {each['msg']}; there are {known}"
+                for each in error.errors(include_url=False, include_input=False)
+            ]
+        if problems:
+            raise ConfigurationError(problems)
+        assert config.model is not None
+        return cls(config.model, api_key=key, base_url=config.base_url, **config.extra)
+
+    def __repr__(self) -> str:
+        return f"<AnthropicAdapter {self.model}>"
+
+    async def completion(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> Completion:
+        """Ask once (`frontmcp.interfaces.ModelAdapter.completion`)."""
+        request = self._request(prompt, tools, options or ModelOptions())
+        with _our_errors():
+            answer = await self._connected().messages.create(**request)
+            if not isinstance(answer, Message):
+                raise ModelError(NO_SENSE)
+            blocks = [block.model_dump(mode="json", exclude_none=True, warnings=False) for block in answer.content]
+            return _completion(blocks, answer.stop_reason, _usage(answer.usage))
+
+    async def stream(
+        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
+    ) -> AsyncIterator[CompletionDelta | Completion]:
+        """The same, piece by piece (`frontmcp.interfaces.StreamingModelAdapter.stream`)."""
+        request = self._request(prompt, tools, options or ModelOptions())
+        whole = _Whole()
+        with _our_errors():
+            async with await self._connected().messages.create(**request, stream=True) as events:
+                async for event in events:
+                    if text := whole.add(event):
+                        yield CompletionDelta(text)
+            yield whole.completion()
+
+    async def aclose(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None and self._http_client is None:
+            await client.close()
+
+    def _connected(self) -> AsyncAnthropic:
+        if self._client is None:
+            self._client = AsyncAnthropic(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=self._options.timeout,
+                max_retries=self._options.max_retries,
+                http_client=self._http_client,
+            )
+        return self._client
+
+    def _request(self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None, options: ModelOptions) -> dict[str, Any]:
+        ours = self._options
+        # The system prompt is the one place for instructions here, wherever they stood in the conversation.
+        instructions = [message.content for message in prompt.messages if message.role == "system"]
+        temperature = options.temperature if options.temperature is not None else ours.temperature
+        given: dict[str, Any] = {
+            "system": "\n\n".join(text for text in (prompt.system, *instructions) if text),
+            "stop_sequences": list(options.stop),
+            "tools": [_tool(tool) for tool in tools or ()],
+            "tool_choice": {"type": CHOICES[options.tool_choice]} if tools and options.tool_choice else None,
+            "output_config": _format(options.output_schema) if options.output_schema and ours.structured else None,
+            # The SDK no longer knows it, since newer models refuse it; older ones take it.
+            "extra_body": {**({} if temperature is None else {"temperature": temperature}), **ours.parameters},
+        }
+        return {
+            "model": self.model,
+            "max_tokens": options.max_tokens or ours.max_tokens,
+            "messages": _messages(prompt.messages),
+            **{name: value for name, value in given.items() if value not in (None, "", [], {})},
+        }
+
+
+def _tool(tool: ModelTool) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, "input_schema": dict(tool.parameters), **described}
+
+
+def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": {"type": "json_schema", "schema": dict(schema)}}
+
+
+def _messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """A conversation in which the roles take turns: what tools gave is said by the user, all of it in one message."""
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system" or not (blocks := _blocks(message)):
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        if found and found[-1]["role"] == role:
+            found[-1]["content"] += blocks
+        else:
+            found.append({"role": role, "content": blocks})
+    return found
+
+
+def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
+    if message.provider_data is not None:
+        return list(message.provider_data["content"])
+    if message.role == "tool":
+        result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content or ""}
+        return [{**result, "is_error": True} if message.is_error else result]
+    text = [{"type": "text", "text": message.content}] if message.content else []
+    return [*text, *map(_use, message.tool_calls)]
+
+
+def _use(call: ToolCall) -> dict[str, Any]:
+    # Arguments that are broken JSON can't be sent as they were written: the model sees that they were lost.
+    arguments = _read(call.arguments) if isinstance(call.arguments, str) else dict(call.arguments)
+    return {
+        "type": "tool_use",
+        "id": call.id,
+        "name": call.name,
+        "input": arguments if isinstance(arguments, dict) else {},
+    }
+
+
+def _read(text: str) -> Any:
+    """JSON as data; text that is none as it is."""
+    try:
+        return json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return text
+
+
+def _completion(blocks: Sequence[Mapping[str, Any]], stop: str | None, usage: Usage | None) -> Completion:
+    text = "".join(block["text"] for block in blocks if block["type"] == "text")
+    calls = [ToolCall(block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
+    reasons = any(block["type"] in REASONING for block in blocks)
+    # What the model thought is signed, and must come back as it was.
+    kept = {"content": [dict(block) for block in blocks]} if reasons else None
+    return Completion(text or None, calls, FINISH.get(stop or "", "stop"), usage, kept)
+
+
+def _usage(usage: Any) -> Usage | None:
+    if usage is None:
+        return None
+    cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+    return Usage((usage.input_tokens or 0) + cached, usage.output_tokens or 0)
+
+
+class _Whole:
+    """A completion that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._written: dict[int, str] = {}
+        self._stop: str | None = None
+        self._usage = Usage()
+
+    def add(self, event: Any) -> str:
+        """Take an event in; gives its text."""
+        if event.type == "message_start":
+            self._usage = _usage(event.message.usage) or Usage()
+        elif event.type == "message_delta":
+            self._stop = event.delta.stop_reason
+            self._usage = Usage(self._usage.prompt_tokens, event.usage.output_tokens or 0)
+        elif event.type == "content_block_start":
+            self._blocks[event.index] = event.content_block.model_dump(mode="json", exclude_none=True, warnings=False)
+        elif event.type == "content_block_delta":
+            return self._add_piece(event.index, event.delta)
+        return ""
+
+    def _add_piece(self, index: int, delta: Any) -> str:
+        block = self._blocks[index]
+        if delta.type == "input_json_delta":
+            self._written[index] = self._written.get(index, "") + delta.partial_json
+        elif delta.type == "text_delta":
+            block["text"] += delta.text
+            return str(delta.text)
+        elif delta.type == "thinking_delta":
+            block["thinking"] += delta.thinking
+        elif delta.type == "signature_delta":
+            block["signature"] = delta.signature
+        return ""
+
+    def completion(self) -> Completion:
+        """The whole.
+
+        :raises ModelUnavailableError: it broke off.
+        """
+        if self._stop is None:
+            raise ModelUnavailableError
+        for index, written in self._written.items():
+            self._blocks[index]["input"] = _read(written)
+        return _completion([block for _, block in sorted(self._blocks.items())], self._stop, self._usage)
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """What the SDK and the connection raise, as the errors of an adapter: none of them repeats what was asked."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except anthropic.APIStatusError as error:
+        if error.status_code < 400:
+            # The stream of an answer that had begun tells of an error.
+            raise ModelUnavailableError from None
+        raise error_of_status(error.status_code, error.response.headers, _type(error.body)) from None
+    except (anthropic.APIConnectionError, httpx2.TransportError):
+        raise ModelUnavailableError from None
+    except (anthropic.AnthropicError, ValueError, TypeError, AttributeError, KeyError):
+        raise ModelError(NO_SENSE) from None
+
+
+def _type(body: Any) -> Any:
+    error = body.get("error") if isinstance(body, dict) else None
+    return error.get("type") if isinstance(error, dict) else None
