@@ -1,4 +1,4 @@
-"""What an `authenticate` hook is given, and how it refuses."""
+"""What an `authenticate` hook is given, and how it, and a policy, ask for more."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ class AuthenticationRequest:
         """The bearer token, if the request has one."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" and token else None
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """How a client gets in: the attribute ``challenge`` of what `check_authorities` raises to refuse a client's call.
+
+    Over HTTP the refusal is then one in HTTP, unless a part of the answer was sent already.
+
+    :param status: of HTTP, 401 or 403.
+    :param header: ``WWW-Authenticate``.
+    """
+
+    status: int
+    header: str
 
 
 class AuthenticationError(PublicMcpError):

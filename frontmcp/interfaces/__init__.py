@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
+from frontmcp.authentication import Challenge as Challenge
 from frontmcp.background import Background as Background
 from frontmcp.call import Answer as Answer
 from frontmcp.call import Message as Message

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, ErrorData
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from frontmcp.authentication import AuthenticationError
+from frontmcp.authentication import AuthenticationError, Challenge
 from frontmcp.errors import FrontMcpError, sendable
+from frontmcp.transports.answers import ANSWER, Answer, refusal
 
 
 class Identifying(Protocol):
@@ -34,16 +35,15 @@ class Admission:
         try:
             await self._wire.identify(Request(scope))
         except AuthenticationError as error:
-            await _refusal(error)(scope, receive, send)
+            said = ErrorData(code=INVALID_REQUEST, message=sendable(error.text))
+            await refusal(Challenge(error.status, error.challenge), said)(scope, receive, send)
             return
         except FrontMcpError:
             # A message is answered in its own way: the wire asks again, and tells what failed. Nothing else gets in.
             if scope["method"] != "POST":
                 await Response(status_code=403)(scope, receive, send)
                 return
+        if scope["method"] == "POST":
+            answer = scope[ANSWER] = Answer(scope, receive, send)
+            send = answer.send
         await self._app(scope, receive, send)
-
-
-def _refusal(error: AuthenticationError) -> Response:
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": sendable(error.text)}}
-    return JSONResponse(body, error.status, {"www-authenticate": error.challenge} if error.challenge else None)

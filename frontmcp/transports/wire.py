@@ -36,7 +36,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from frontmcp.asking import STATE_SECONDS, State, Suspended, Suspension, spend
-from frontmcp.authentication import AuthenticationRequest
+from frontmcp.authentication import AuthenticationRequest, Challenge
 from frontmcp.call import LEVELS, Answer, Asked, Call, Caller, Message, ProgressUpdate, Question, RequestContext, Sought
 from frontmcp.chain import blame
 from frontmcp.errors import (
@@ -58,6 +58,7 @@ from frontmcp.interfaces import StateStore
 from frontmcp.pipeline import Pipeline
 from frontmcp.pipeline.failures import is_cancellation
 from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
+from frontmcp.transports.answers import open_answer, refusal
 from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
 from frontmcp.transports.listing import ListOptions, Lists
 
@@ -461,10 +462,16 @@ class Wire:
         return result if asked.is_modern or asked.kind != "tool" else _for_older_clients(call, result)
 
     def _failed(self, error: Exception, asked: _Asked, call: Call | None) -> types.CallToolResult:
-        if asked.kind != "tool" or (asked.is_modern and isinstance(error, MissingCapabilityError)):
-            raise self._protocol_error(error, call, older=not asked.is_modern) from None
-        fields = call.log_fields if call is not None else None
-        return to_result(_ours(error), production=self._served.production, fields=fields)
+        challenge = getattr(error, "challenge", None)
+        answer = open_answer(asked.ctx.request) if isinstance(challenge, Challenge) and _is_unbegun(call) else None
+        needs_error = asked.is_modern and isinstance(error, MissingCapabilityError)
+        if asked.kind == "tool" and answer is None and not needs_error:
+            fields = call.log_fields if call is not None else None
+            return to_result(_ours(error), production=self._served.production, fields=fields)
+        failure = self._protocol_error(error, call, older=not asked.is_modern)
+        if answer is not None:
+            answer.refuse(refusal(cast("Challenge", challenge), failure.error, asked.ctx.request_id))
+        raise failure from None
 
     def _protocol_error(self, error: Exception, call: Call | None, *, older: bool = False) -> MCPError:
         if isinstance(error, MCPError):
@@ -666,6 +673,11 @@ def _result_of(answer: bytes, kind: Sought) -> Any:
         raise MCPError.from_error_data(types.ErrorData.model_validate(data["error"]))
     model = types.InputRequiredResult if data.get("resultType") == "input_required" else RESULT_TYPES[kind]
     return model.model_validate(data)
+
+
+def _is_unbegun(call: Call | None) -> bool:
+    """Whether a call ended before anything of it ran, so that what it raised is about itself."""
+    return call is not None and not call.runs
 
 
 def _ours(error: Exception) -> FrontMcpError:

@@ -59,4 +59,14 @@ class Authorities(Plugin):
 
     @hookimpl(option="authorities")
     async def check_authorities(self, call: Call) -> None:
-        await self._engine.judge(call)
+        try:
+            await self._engine.judge(call)
+        except AuthorityDeniedError as error:
+            if self._authenticator is not None and _is_a_clients_request(call):
+                error.challenge = self._authenticator.step_up(call.caller, error.required_scopes)
+            raise
+
+
+def _is_a_clients_request(call: Call) -> bool:
+    """Whether an HTTP request is for this call alone, so that its answer may be a refusal in HTTP."""
+    return call.origin == "client" and not call.listing and call.request.transport == "http"

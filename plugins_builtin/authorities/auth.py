@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, model_v
 from starlette.routing import Route
 
 from frontmcp import Caller
-from frontmcp.interfaces import AuthenticationError, AuthenticationRequest
+from frontmcp.interfaces import AuthenticationError, AuthenticationRequest, Challenge
 from plugins_builtin.authorities.keys import (
     Key,
     Keys,
@@ -193,15 +193,33 @@ class Authenticator:
             raise BadTokenError("The access token is invalid")
         return caller_from_claims(await self._jwts.claims(token), self._mapping, token)
 
+    def step_up(self, caller: Caller, scopes: Sequence[str]) -> Challenge | None:
+        """How a caller gets what a policy found missing; None where no token would have it.
+
+        :param scopes: those that would help.
+        """
+        if set(scopes) <= set(caller.scopes) or not self._verifies:
+            return None
+        if caller.is_anonymous:
+            return Challenge(401, self._challenge(scopes))
+        return Challenge(403, self._challenge(scopes, error="insufficient_scope"))
+
+    @property
+    def _verifies(self) -> bool:
+        return self._jwts is not None or self._options.verifier is not None
+
     def _insufficient(self, missing: Sequence[str]) -> AuthenticationError:
         challenge = self._challenge(error="insufficient_scope")
         text = f"The access token lacks the scope {' '.join(missing)}"
         return AuthenticationError(text, "INSUFFICIENT_SCOPE", status=403, challenge=challenge)
 
-    def _challenge(self, **parts: str) -> str:
-        """The ``WWW-Authenticate`` header: what was wrong, what is needed, and where it can be had."""
-        if self._options.scopes:
-            parts["scope"] = " ".join(self._options.scopes)
+    def _challenge(self, scopes: Sequence[str] = (), **parts: str) -> str:
+        """The ``WWW-Authenticate`` header: what was wrong, what is needed, and where it can be had.
+
+        :param scopes: needed beside those that every token must have.
+        """
+        if needed := dict.fromkeys((*self._options.scopes, *scopes)):
+            parts["scope"] = " ".join(needed)
         if (url := self._metadata_url) is not None:
             parts["resource_metadata"] = url
         said = ", ".join(f'{key}="{value}"' for key, value in parts.items())

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_types import INVALID_REQUEST
 
 from frontmcp import PublicMcpError
+from frontmcp.interfaces import Challenge
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,12 @@ class AuthorityDeniedError(PublicMcpError):
     :param what: the entry, as in ``Tool "desk:purge_closed"``.
     :param denial: why.
     :param required_scopes: the scopes that could have helped, from ``scope_mapping``.
+    :ivar challenge: how a client over HTTP gets a token with them.
     """
 
     code = "AUTHORITY_DENIED"
     rpc_code = INVALID_REQUEST
+    challenge: Challenge | None = None
 
     def __init__(self, what: str, denial: Denial, required_scopes: Sequence[str] = ()) -> None:
         data: dict[str, Any] = {"denial": denial.to_json()}
