@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from frontmcp import ConfigurationError, Plugin, hookimpl
+from frontmcp import Call, ConfigurationError, Plugin, hookimpl
 
 
 class Channels(Plugin):
@@ -34,6 +34,14 @@ class Channels(Plugin):
     @hookimpl
     def provide_routes(self, server: Any) -> Any:
         return None if self._switchboard is None else self._switchboard.routes()
+
+    @hookimpl(kinds="agent")
+    async def did_execute(self, call: Call) -> None:
+        server = call.server
+        if self._switchboard is not None and server.background.is_running:
+            # Beside the call: who asked the agent does not wait for those who hear of it.
+            payload = {"agent": call.entry.name.removeprefix("invoke_"), "result": call.output}
+            server.background.spawn(server.emit, "agent.completed", payload)
 
     @hookimpl
     async def on_emit(self, event: str, payload: Any) -> None:

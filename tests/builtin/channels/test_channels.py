@@ -6,10 +6,13 @@ import json
 import logging
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
 from frontmcp import (
+    Agent,
+    AgentContext,
     App,
     Call,
     Caller,
@@ -23,7 +26,8 @@ from frontmcp import (
     create_direct,
 )
 from frontmcp.errors import ConfigurationError, ResourceNotFoundError
-from frontmcp.testing import connect
+from frontmcp.testing import ScriptedModel, connect
+from frontmcp.testing.roads import Road
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -81,8 +85,6 @@ async def test_an_event_calls_tools_as_an_anonymous_caller_and_is_kept_for_clien
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 async def test_subscribed_clients_are_told_in_both_eras(era: str) -> None:
     server = FrontMcp("desk", tools=[whoami, secret_step], channels=[TicketClosed])
-    from frontmcp.testing.roads import Road
-
     async with connect(server, Road(era=era)) as mcp:
         assert "channel://closed" in [str(each.uri) for each in await mcp.resources.list()]
         async with mcp.resources.subscribe("channel://closed") as updates:
@@ -196,6 +198,34 @@ async def test_options_of_events_guard_who_reads_them() -> None:
         assert denied.value.code == "AUTHORITY_DENIED"
         staff = {"user": {"sub": "nour", "roles": ["staff"]}}
         assert (await read(server, "news", auth_context=staff))["handled"] == 1
+
+
+async def test_an_agent_that_is_done_is_an_event_beside_its_call() -> None:
+    @Agent(llm={"adapter": ScriptedModel("High.")}, input_schema={"query": str})
+    class Triage(AgentContext):
+        """Triage a ticket."""
+
+    @Agent(llm={"adapter": ScriptedModel("Nobody.")})
+    class Escalate(AgentContext):
+        """Name who is to know."""
+
+    heard: list[Any] = []
+    release = anyio.Event()
+
+    @Channel(source={"type": "agent-completion", "agents": ["triage"]})
+    async def triaged(payload: dict[str, Any]) -> None:
+        await release.wait()
+        heard.append(payload)
+
+    server = FrontMcp("desk", agents=[Triage, Escalate], channels=[triaged])
+    async with create_direct(server) as direct:
+        await direct.call_tool("invoke_escalate")
+        await direct.call_tool("invoke_triage", {"query": "T-1"})
+        release.set()
+        with anyio.fail_after(5):
+            while not heard:
+                await anyio.sleep(0.01)
+    assert heard == [{"agent": "triage", "result": {"response": "High."}}]
 
 
 async def test_tools_of_a_channel_are_served() -> None:
