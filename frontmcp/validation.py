@@ -42,16 +42,22 @@ def issues(error: Exception, type_: Any) -> list[Issue]:
         return [Issue((), f"its check failed with {type(error).__name__}")]
     spoken = zip(error.errors(include_url=False), scrub(error).errors(include_url=False), strict=True)
     return [
-        Issue(raw["loc"], (raw if raw["type"] in NAMES_CHOICES else clean)["msg"] + _hint(raw, type_))
+        Issue(raw["loc"], _text(raw if raw["type"] in NAMES_CHOICES else clean, raw["loc"], type_))
         for raw, clean in spoken
     ]
 
 
-def _hint(issue: Any, type_: Any) -> str:
-    if issue["type"] != "extra_forbidden":
-        return ""
-    *above, key = issue["loc"]
-    return nearest(str(key), _keys(type_, above))
+def _text(issue: Any, path: Path, type_: Any) -> str:
+    """What is wrong, in words of whoever writes an option: they know keys and lists, no models and tuples."""
+    match issue["type"]:
+        case "model_type":
+            return f"Input should be a dict with some of the keys {', '.join(sorted(_keys(type_, path)))}"
+        case "tuple_type":
+            return "Input should be a list"
+        case "extra_forbidden":
+            *above, key = path
+            return str(issue["msg"]) + nearest(str(key), _keys(type_, above))
+    return str(issue["msg"])
 
 
 def _keys(type_: Any, path: Path) -> set[str]:

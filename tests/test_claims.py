@@ -260,6 +260,9 @@ class TestValues:
         ("type_", "value", "said"),
         [
             (Literal["on", "off"], "of", "Input should be 'on' or 'off'"),
+            (Nested, "x", "Input should be a dict with some of the keys inner, key"),
+            (list[Nested], [3], "0: Input should be a dict with some of the keys inner, key"),
+            (tuple[int, ...], "x", "Input should be a list"),
             (Nested, {"kye": 1}, "kye: Extra inputs are not permitted"),
             (Nested, {"inner": {"port": "x"}}, "inner.port: Input should be a valid integer"),
         ],

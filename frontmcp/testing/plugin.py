@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from frontmcp.arguments import nearest
 from frontmcp.server import FrontMcp
 from frontmcp.testing.client import McpClient, connect
 from frontmcp.testing.recorder import HookRecorder
 from frontmcp.testing.roads import Road
 from frontmcp.testing.users import installed
 
+ROAD = ("era", "transport")
 NO_SERVER = """\
 the mcp fixture needs a fixture named "server" that returns your FrontMcp, for example in conftest.py:
 
@@ -59,8 +61,9 @@ def _named(node: Any) -> dict[str, Any]:
 
 
 def _keywords(mark: pytest.Mark) -> Mapping[str, Any]:
-    if mark.args or not mark.kwargs.keys() <= {"era", "transport"}:
-        pytest.fail('@pytest.mark.mcp takes era="…" and transport="…" only', pytrace=False)
+    if unknown := [*map(repr, mark.args), *sorted(mark.kwargs.keys() - set(ROAD))]:
+        hint = nearest(unknown[0], ROAD)
+        pytest.fail(f'@pytest.mark.mcp takes era="…" and transport="…" only, not {unknown[0]}{hint}', pytrace=False)
     return mark.kwargs
 
 

@@ -169,8 +169,9 @@ def mcp_road(request):
         ('era="2026-07-29"', "*there is no era '2026-07-29'; use one of 2026-07-28, 2025-11-25, *"),
         ('transport="sse"', "*there is no transport 'sse'; use one of memory, stdio, http*"),
         ('era=["2026-07-28", "now"]', "*there is no era 'now'; use one of *"),
-        ('"stdio"', '*@pytest.mark.mcp takes era="…" and transport="…" only*'),
-        ('road="stdio"', '*@pytest.mark.mcp takes era="…" and transport="…" only*'),
+        ('"stdio"', '*@pytest.mark.mcp takes era="…" and transport="…" only, not \'stdio\'*'),
+        ('road="stdio"', '*@pytest.mark.mcp takes era="…" and transport="…" only, not road*'),
+        ('eraa="2025-11-25"', '*only, not eraa; did you mean "era"?*'),
     ],
 )
 def test_a_wrong_mark_is_told(project: pytest.Pytester, mark: str, told: str) -> None:
