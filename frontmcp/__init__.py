@@ -30,17 +30,21 @@ from frontmcp.content import File as File
 from frontmcp.content import Image as Image
 from frontmcp.contexts.agent import AgentContext as AgentContext
 from frontmcp.contexts.channel import ChannelContext as ChannelContext
+from frontmcp.contexts.job import JobContext as JobContext
 from frontmcp.contexts.prompt import PromptContext as PromptContext
 from frontmcp.contexts.resource import ResourceContext as ResourceContext
 from frontmcp.contexts.tool import ToolContext as ToolContext
 from frontmcp.definitions.agent import Agent as Agent
 from frontmcp.definitions.app import App as App
 from frontmcp.definitions.channel import Channel as Channel
+from frontmcp.definitions.job import Job as Job
 from frontmcp.definitions.prompt import Prompt as Prompt
 from frontmcp.definitions.prompt import PromptArgument as PromptArgument
 from frontmcp.definitions.resource import Resource as Resource
 from frontmcp.definitions.resource import ResourceTemplate as ResourceTemplate
 from frontmcp.definitions.tool import Tool as Tool
+from frontmcp.definitions.workflow import Step as Step
+from frontmcp.definitions.workflow import Workflow as Workflow
 from frontmcp.direct import create_direct as create_direct
 from frontmcp.errors import ConfigurationError as ConfigurationError
 from frontmcp.errors import FlowControl as FlowControl
@@ -96,6 +100,8 @@ __all__ = (
     "InternalMcpError",
     "InvalidInputError",
     "InvalidOutputError",
+    "Job",
+    "JobContext",
     "JsonSchema",
     "Option",
     "Plugin",
@@ -109,6 +115,7 @@ __all__ = (
     "Resource",
     "ResourceContext",
     "ResourceTemplate",
+    "Step",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -116,6 +123,7 @@ __all__ = (
     "ToolExecutionError",
     "ToolNotFoundError",
     "Will",
+    "Workflow",
     "create_direct",
     "hookimpl",
     "hookspec",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["tool", "resource", "resource_template", "prompt", "agent", "job", "workflow", "channel"]
 Origin: TypeAlias = Literal["client", "tool", "resource", "prompt", "agent", "job", "channel"]
-Sought: TypeAlias = Literal["tool", "resource", "prompt", "channel"]
+Sought: TypeAlias = Literal["tool", "resource", "prompt", "job", "workflow", "channel"]
 Surface: TypeAlias = Literal["mcp", "agent", "job", "http-trigger", "cli"]
 Asked: TypeAlias = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -344,7 +344,8 @@ class Call:
     :ivar runner: runs further calls on this one's behalf.
     :ivar request: the client request it belongs to; ``call.context`` of a tool.
     :ivar entry: what is called; None in `on_error` for a name that was not found.
-    :ivar kind: what was asked for: a ``tool`` (agents are tools), a ``resource``, a ``prompt`` or a ``channel``.
+    :ivar kind: what was asked for: a ``tool`` (agents are tools), a ``resource``, a ``prompt``, a ``job``, a
+        ``workflow`` or a ``channel``.
     :ivar name: the spelling that was asked for; the URI of a resource.
     :ivar arguments: as they were sent, not validated.
     :ivar output: the raw value, in `did_execute`; hooks may change it.
@@ -355,6 +356,7 @@ class Call:
     :ivar attempt: how often the client was asked something before, on this request (architecture §7).
     :ivar listing: the call only asks whether the entry may be listed; it has no arguments.
     :ivar scope: the entries that can be found, by name; None for the whole server. Inner calls inherit it.
+    :ivar attempt_of_run: for a job or workflow, the attempt of the run that this call is.
     :ivar orphans: threads of the body that ran on when the call was cancelled.
     """
 
@@ -371,6 +373,7 @@ class Call:
     entry: Any = None
     output: Any = None
     orphans: tuple[Orphan, ...] = ()
+    attempt_of_run: Attempt | None = None
 
     # What follows belongs to the pipeline.
     budget: AbortSignal | None = None
@@ -547,6 +550,24 @@ class Orphan(Protocol):
         ...
 
 
+class Attempt(Protocol):
+    """An attempt of a run, as the job that it runs sees it."""
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """Which attempt it is, from 1."""
+        ...
+
+    def log(self, message: str) -> None:
+        """Add a line to the run's log; from any thread, without waiting."""
+        ...
+
+
 class Peer(Protocol):
     """The client, as a call sees it."""
 
@@ -600,6 +621,8 @@ class Runner(Protocol):
 
     @property
     def server(self) -> Any: ...
+
+    def start(self, call: Call) -> Coroutine[Any, Any, Any]: ...
 
     def call_tool(
         self,

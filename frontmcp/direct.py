@@ -71,6 +71,68 @@ class Direct:
         )
         return result
 
+    async def execute_job(
+        self,
+        name: str,
+        input: Mapping[str, Any] | None = None,
+        background: bool = False,
+        *,
+        auth_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Run a job, as the tool ``execute_job`` does.
+
+        :param background: do not wait for its end.
+        :returns: ``runId`` and ``state``; once it has ended ``result`` and ``logs`` too.
+        :raises FrontMcpError: what it failed with, with its ``code``.
+        """
+        return await self._structured(
+            "execute_job", {"name": name, "input": dict(input or {}), "background": background}, auth_context
+        )
+
+    async def get_job_status(self, run_id: str, *, auth_context: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """How far a run of a job is.
+
+        :raises InvalidInputError: there is none, or it is somebody else's.
+        """
+        return await self._structured("get_job_status", {"runId": run_id}, auth_context)
+
+    async def cancel_job(self, run_id: str, *, auth_context: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Cancel a run of a job or a workflow.
+
+        :returns: ``runId`` and ``state``, which is not ``"cancelled"`` where it had ended before.
+        :raises InvalidInputError: there is none, or it is somebody else's.
+        """
+        return await self._structured("cancel_job", {"runId": run_id}, auth_context)
+
+    async def execute_workflow(
+        self,
+        name: str,
+        input: Mapping[str, Any] | None = None,
+        background: bool = False,
+        *,
+        auth_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Run a workflow, as the tool ``execute_workflow`` does; parameters as those of `execute_job`."""
+        return await self._structured(
+            "execute_workflow", {"name": name, "input": dict(input or {}), "background": background}, auth_context
+        )
+
+    async def get_workflow_status(
+        self, run_id: str, *, auth_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """How far a run of a workflow is, and what its steps gave.
+
+        :raises InvalidInputError: there is none, or it is somebody else's.
+        """
+        return await self._structured("get_workflow_status", {"runId": run_id}, auth_context)
+
+    async def _structured(
+        self, tool: str, arguments: Mapping[str, Any], auth_context: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        result = await self.call_tool(tool, arguments, auth_context=auth_context)
+        content: dict[str, Any] = result.structured_content or {}
+        return content
+
     async def list_tools(
         self, *, auth_context: Mapping[str, Any] | None = None, surface: Surface | None = "mcp"
     ) -> list[Tool]:

@@ -30,6 +30,7 @@ BUILT_IN = {
     "authorities": "plugins_builtin.authorities:Authorities",
     "guards": "plugins_builtin.guards:Guards",
     "agents": "plugins_builtin.agents:Agents",
+    "jobs": "plugins_builtin.jobs:Jobs",
     "formatting": "plugins_builtin.formatting:Formatting",
     "progress": "plugins_builtin.progress:Progress",
     "channels": "plugins_builtin.channels:Channels",

@@ -8,7 +8,15 @@ from typing import Any, Final, Protocol
 
 from frontmcp.call import Call, Kind
 from frontmcp.definitions.base import Definition
-from frontmcp.entries import AgentEntry, ChannelEntry, PromptEntry, ResourceEntry, TemplateEntry
+from frontmcp.entries import (
+    AgentEntry,
+    ChannelEntry,
+    JobEntry,
+    PromptEntry,
+    ResourceEntry,
+    TemplateEntry,
+    WorkflowEntry,
+)
 from frontmcp.entries import CompletableEntry as CompletableEntry
 from frontmcp.entries import Entry as Entry
 from frontmcp.entries import ListName as ListName
@@ -17,9 +25,11 @@ from frontmcp.errors import (
     ChannelNotFoundError,
     ConfigurationError,
     FrontMcpError,
+    JobNotFoundError,
     PromptNotFoundError,
     ResourceNotFoundError,
     ToolNotFoundError,
+    WorkflowNotFoundError,
 )
 from frontmcp.providers import Providers
 from frontmcp.threads import Threads
@@ -31,6 +41,8 @@ SERVED: Final[Mapping[Kind, Callable[..., Entry]]] = {
     "prompt": PromptEntry,
     "agent": AgentEntry,
     "channel": ChannelEntry,
+    "job": JobEntry,
+    "workflow": WorkflowEntry,
 }
 """The entry that is made of a definition."""
 
@@ -188,6 +200,8 @@ class Registry:
             "prompt": self.prompts_by_name,
             "resource": self.resources_by_uri,
             "channel": self.channels_by_name,
+            "job": Names("jobs", JobNotFoundError),
+            "workflow": Names("workflows", WorkflowNotFoundError),
         }
         self._directory_of = {name: each for each in self.directories.values() for name in each.lists}
         self.version = 0
@@ -240,7 +254,13 @@ class Registry:
         """Build the tables of addresses anew; problems with addresses, in words."""
         self.version += 1
         settled = (each.settle(self.of_list(*each.lists)) for each in self.directories.values())
-        return list(chain.from_iterable(settled))
+        return [*chain.from_iterable(settled), *self._settle_workflows()]
+
+    def _settle_workflows(self) -> Iterator[str]:
+        jobs = [entry for entry in self._entries.values() if isinstance(entry, JobEntry)]
+        for entry in self._entries.values():
+            if isinstance(entry, WorkflowEntry):
+                yield from entry.settle(jobs)
 
     def find(self, name: str) -> ToolEntry | None:
         """The tool of an exact name."""

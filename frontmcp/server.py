@@ -16,7 +16,7 @@ from frontmcp.arguments import called, keywords_of, nearest, several
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background
-from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
+from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Sought, Surface
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
@@ -65,8 +65,8 @@ class FrontMcp:
     :param version: the server's version, unless ``info`` has it.
     :param info: ``name``, ``version``, ``title`` and ``website_url``, as clients see them.
     :param apps: `App` objects and classes decorated with `App`.
-    :param tools: tools of the server's own, unnamed app; likewise ``resources``, ``prompts``, ``agents`` and
-        ``channels``.
+    :param tools: tools of the server's own, unnamed app; likewise ``resources``, ``prompts``, ``agents``, ``jobs``,
+        ``workflows`` and ``channels``.
     :param plugins: plugins, and words: ``"no:NAME"`` switches one off, ``"NAME"`` allows an installed one.
     :param plugin_order: names of plugins that run before all others.
     :param autoload_plugins: load installed plugins that nobody named.
@@ -98,6 +98,8 @@ class FrontMcp:
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
         agents: Iterable[Any] = (),
+        jobs: Iterable[Any] = (),
+        workflows: Iterable[Any] = (),
         channels: Iterable[Any] = (),
         plugins: Sequence[PluginLike] = (),
         plugin_order: Sequence[str] = (),
@@ -141,7 +143,13 @@ class FrontMcp:
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
         self._default_app = self._make_default_app(
-            tools=tools, resources=resources, prompts=prompts, agents=agents, channels=channels
+            tools=tools,
+            resources=resources,
+            prompts=prompts,
+            agents=agents,
+            jobs=jobs,
+            workflows=workflows,
+            channels=channels,
         )
         self._apps = self._read_apps(apps)
         self._definitions: list[tuple[str, Definition]] = []
@@ -237,6 +245,11 @@ class FrontMcp:
     def agent(self) -> Registering:
         """Define an agent of the server's own app: ``@server.agent(llm=…)``."""
         return self._default_app.agent
+
+    @property
+    def job(self) -> Registering:
+        """Define a job of the server's own app: ``@server.job`` or ``@server.job(name=…)``."""
+        return self._default_app.job
 
     def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
         """Define a resource of the server's own app, or a template where the URI has variables.
@@ -516,7 +529,34 @@ class FrontMcp:
         parent: Call | None = None,
         scope: Mapping[str, Entry] | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Call an entry from a plugin, through the whole road.
+        """Call an entry from a plugin, through the whole road; parameters as those of `new_call`."""
+        call = self.new_call(
+            target,
+            arguments,
+            origin=origin,
+            surface=surface,
+            caller=caller,
+            request=request,
+            parent=parent,
+            scope=scope,
+        )
+        started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
+        return started
+
+    def new_call(
+        self,
+        target: Entry | str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        origin: Origin,
+        surface: Surface | None = None,
+        caller: Caller | None = None,
+        request: RequestContext | None = None,
+        parent: Call | None = None,
+        scope: Mapping[str, Entry] | None = None,
+        kind: Sought = "tool",
+    ) -> Call:
+        """A call that a plugin makes: for ``server.pipeline.start``, or to ask what it may do by ``pipeline.aside``.
 
         :param target: an entry, or the name of one.
         :param origin: who makes the call: ``"job"``, ``"agent"``, ``"channel"``, …
@@ -525,9 +565,10 @@ class FrontMcp:
         :param request: what the call belongs to, and as whom, where there is a request from outside.
         :param parent: the call that makes it; its caller and request are used.
         :param scope: the only entries that can be found from there on, by name.
+        :param kind: what a name names.
         """
         if sum(given is not None for given in (caller, request, parent)) != 1:
-            raise TypeError("server.call takes one of caller=, request= and parent=")
+            raise TypeError("a call takes one of caller=, request= and parent=")
         name = target if isinstance(target, str) else target.name
         arguments = {} if arguments is None else arguments
         if parent is not None:
@@ -540,10 +581,10 @@ class FrontMcp:
             call.origin, call.surface = origin, surface
         if scope is not None:
             call.scope = scope
+        call.kind = kind
         if not isinstance(target, str):
             call.entry, call.kind = target, getattr(target, "sought", "tool")
-        started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
-        return started
+        return call
 
     async def reachable(
         self, parent: Call, entries: Iterable[RegisteredEntry], *, surface: Surface | None = None

@@ -12,10 +12,12 @@ from frontmcp.arguments import known_keywords, several
 from frontmcp.definitions.agent import Agent
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
 from frontmcp.definitions.channel import Channel
+from frontmcp.definitions.job import Job
 from frontmcp.definitions.listed import listed
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
+from frontmcp.definitions.workflow import Workflow
 from frontmcp.errors import ConfigurationError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +31,8 @@ NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
     "resources": (Resource, ResourceTemplate),
     "prompts": (Prompt,),
     "agents": (Agent,),
+    "jobs": (Job,),
+    "workflows": (Workflow,),
     "channels": (Channel,),
 }
 """What may be listed under a keyword of `App` and `FrontMcp`. A plain function becomes the first, where that can be."""
@@ -72,6 +76,8 @@ class App:
     :param resources: classes and functions decorated with `Resource` or `ResourceTemplate`.
     :param prompts: classes and functions, decorated with `Prompt` or plain functions.
     :param agents: classes and functions decorated with `Agent`.
+    :param jobs: classes and functions, decorated with `Job` or plain functions.
+    :param workflows: `Workflow` objects, and classes decorated with one.
     :param channels: classes and functions decorated with `Channel`.
     """
 
@@ -87,6 +93,8 @@ class App:
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
         agents: Iterable[Any] = (),
+        jobs: Iterable[Any] = (),
+        workflows: Iterable[Any] = (),
         channels: Iterable[Any] = (),
     ) -> None:
         self._id = id if id is not None or name is None else slug(name)
@@ -101,6 +109,8 @@ class App:
             "resources": resources,
             "prompts": prompts,
             "agents": agents,
+            "jobs": jobs,
+            "workflows": workflows,
             "channels": channels,
         }
         for noun, targets in given.items():
@@ -149,6 +159,11 @@ class App:
         """Define a prompt and register it: ``@app.prompt`` or ``@app.prompt(name=…)``."""
         return Registering(Prompt, self.add)
 
+    @property
+    def job(self) -> Registering:
+        """Define a job and register it: ``@app.job`` or ``@app.job(name=…)``."""
+        return Registering(Job, self.add)
+
     def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
         """Define a resource, or a template where the URI has variables, and register it.
 
@@ -179,7 +194,7 @@ class App:
 
 
 def as_definition(target: Any, noun: str = "tools") -> Definition:
-    """The definition of something listed under ``tools=``, ``resources=``, ``prompts=``, ``agents=`` or ``channels=``.
+    """The definition of something listed under a keyword of `NOUNS`.
 
     :raises ConfigurationError: it is nothing of that kind.
     """

@@ -109,6 +109,11 @@ class Definition:
         return found
 
     @property
+    def is_complete(self) -> bool:
+        """Whether it can be served as it is."""
+        return self.target is not None
+
+    @property
     def name(self) -> str:
         if self.given_name is not None:
             return self.given_name

@@ -13,6 +13,7 @@ LACKS: Final[Mapping[str, str]] = {
     "resources": "URI: decorate it with @Resource(uri)",
     "channels": "source: decorate it with @Channel(source=…)",
     "agents": "model: decorate it with @Agent(llm=…)",
+    "workflows": "steps: give a Workflow(name=…, steps=[…])",
 }
 """What a plain function lacks to be listed there."""
 
@@ -26,7 +27,7 @@ def listed(target: Any, noun: str, classes: Sequence[type[Definition]]) -> Defin
     """
     name, article = classes[0].noun, _with_article(classes[0].noun.lower())
     if type(target) in classes:
-        if target.target is None:
+        if not target.is_complete:
             raise ConfigurationError(
                 f"{noun}=: {_with_article(type(target).__name__)}(…) that decorates nothing; "
                 "put it above a class or function"

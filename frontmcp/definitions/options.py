@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 Visibility: TypeAlias = Literal["public", "hidden", "internal"]
 Partition: TypeAlias = Literal["global", "ip", "session", "user"] | Callable[[Any], str]
@@ -82,3 +82,42 @@ class Execution(TypedDict, total=False):
     enable_notifications: bool
     notification_interval: int
     enable_auto_progress: bool
+
+
+class RetryOptions(TypedDict, total=False):
+    """How often a job is tried, and how long it waits in between."""
+
+    max_attempts: int
+    backoff_ms: float
+    backoff_multiplier: float
+    max_backoff_ms: float
+
+
+class RunAs(TypedDict, total=False):
+    """The caller of scheduled runs."""
+
+    sub: Required[str]
+    roles: Sequence[str]
+    permissions: Sequence[str]
+    scopes: Sequence[str]
+    claims: Mapping[str, Any]
+    name: str
+    email: str
+
+
+class Permission(TypedDict, total=False):
+    """Who may do something with a job."""
+
+    action: Required[Literal["execute", "list", "read", "delete"]]
+    roles: Sequence[str]
+    scopes: Sequence[str]
+    custom: Callable[[Any], bool]
+
+
+class Trigger(TypedDict, total=False):
+    """When a workflow runs by itself."""
+
+    schedule: Required[str]
+    timezone: str
+    run_as: RunAs
+    input: Mapping[str, Any]

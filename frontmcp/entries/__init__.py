@@ -5,6 +5,8 @@ from frontmcp.entries.base import Entry as Entry
 from frontmcp.entries.base import ListName as ListName
 from frontmcp.entries.channel import ChannelEntry as ChannelEntry
 from frontmcp.entries.completion import CompletableEntry as CompletableEntry
+from frontmcp.entries.job import JobEntry as JobEntry
+from frontmcp.entries.job import WorkflowEntry as WorkflowEntry
 from frontmcp.entries.prompt import PromptEntry as PromptEntry
 from frontmcp.entries.resource import ResourceEntry as ResourceEntry
 from frontmcp.entries.resource import TemplateEntry as TemplateEntry

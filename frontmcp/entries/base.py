@@ -17,7 +17,7 @@ from frontmcp.schema import json_text, jsonable
 from frontmcp.schema.values import unserializable
 from frontmcp.threads import Threads
 
-ListName: TypeAlias = Literal["tools", "resources", "templates", "prompts", "channels"]
+ListName: TypeAlias = Literal["tools", "resources", "templates", "prompts", "jobs", "workflows", "channels"]
 
 
 class Entry:

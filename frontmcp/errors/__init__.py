@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frontmcp.errors.answers import log_error as log_error
+from frontmcp.errors.answers import new_error_id as new_error_id
 from frontmcp.errors.answers import public_text as public_text
 from frontmcp.errors.answers import to_error_data as to_error_data
 from frontmcp.errors.answers import to_result as to_result
@@ -24,6 +25,8 @@ from frontmcp.errors.tree import FrontMcpError as FrontMcpError
 from frontmcp.errors.tree import InternalMcpError as InternalMcpError
 from frontmcp.errors.tree import InvalidInputError as InvalidInputError
 from frontmcp.errors.tree import InvalidOutputError as InvalidOutputError
+from frontmcp.errors.tree import JobExecutionError as JobExecutionError
+from frontmcp.errors.tree import JobNotFoundError as JobNotFoundError
 from frontmcp.errors.tree import MissingPromptArgumentError as MissingPromptArgumentError
 from frontmcp.errors.tree import NotAnException as NotAnException
 from frontmcp.errors.tree import PluginError as PluginError
@@ -38,6 +41,7 @@ from frontmcp.errors.tree import Response as Response
 from frontmcp.errors.tree import ServerBusyError as ServerBusyError
 from frontmcp.errors.tree import ToolExecutionError as ToolExecutionError
 from frontmcp.errors.tree import ToolNotFoundError as ToolNotFoundError
+from frontmcp.errors.tree import WorkflowNotFoundError as WorkflowNotFoundError
 from frontmcp.errors.words import describe as describe
 from frontmcp.errors.words import sendable as sendable
 from frontmcp.errors.words import shorten as shorten

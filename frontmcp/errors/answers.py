@@ -18,6 +18,11 @@ logger = logging.getLogger("frontmcp.errors")
 logger.addFilter(tell_users_stack)
 
 
+def new_error_id() -> str:
+    """An id that stands beside an error in the log, and for it where it is masked."""
+    return f"err_{secrets.token_hex(8)}"
+
+
 def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, str] | None = None) -> CallToolResult:
     """The one table from an error to what the client of a tool sees; logs what it masks.
 
@@ -26,7 +31,7 @@ def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, st
     :param fields: request id, caller and path, for the log.
     :returns: a result with ``is_error`` and ``_meta {errorId, code, timestamp, data?, stack?}``.
     """
-    error_id = f"err_{secrets.token_hex(8)}"
+    error_id = new_error_id()
     meta: dict[str, Any] = {"errorId": error_id, "code": error.code, "timestamp": datetime.now(UTC).isoformat()}
     if error.data and (error.public or not production):
         meta["data"] = error.data
@@ -42,7 +47,7 @@ def to_error_data(error: FrontMcpError, *, production: bool, fields: Mapping[str
 
     :returns: its code, its text, and ``data`` with ``code``, ``errorId`` and what the error says for programs.
     """
-    error_id = f"err_{secrets.token_hex(8)}"
+    error_id = new_error_id()
     text = sendable(public_text(error, error_id, production=production))
     log_error(error, error_id, fields)
     details = (error.data or {}) if error.public or not production else {}

@@ -220,6 +220,36 @@ class ChannelExecutionError(FrontMcpError):
         self.original_error = original_error
 
 
+class JobNotFoundError(InvalidInputError):
+    """No job that the caller can reach has the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'Job "{shorten(name)}" not found')
+
+
+class WorkflowNotFoundError(InvalidInputError):
+    """No workflow that the caller can reach has the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'Workflow "{shorten(name)}" not found')
+
+
+class JobExecutionError(FrontMcpError):
+    """A job, or a workflow's step, raised an error that is not public.
+
+    :param noun: ``"Job"`` or ``"Workflow"``.
+    :param name: its name.
+    :param original_error: what it raised.
+    """
+
+    code = "JOB_EXECUTION_ERROR"
+
+    def __init__(self, noun: str, name: str, original_error: BaseException | None = None) -> None:
+        detail = describe(original_error) if original_error is not None else "Unknown error"
+        super().__init__(f'{noun} "{name}" execution failed: {detail}')
+        self.original_error = original_error
+
+
 class RateLimitError(PublicMcpError):
     """A rate limit is used up.
 

@@ -31,6 +31,7 @@ from frontmcp.server import FrontMcp
 from frontmcp.testing.replies import Kind, Replier, Replies, RootLister, Sampler, UrlReplier
 from frontmcp.testing.results import PromptResult, ResourceResult, ToolResult
 from frontmcp.testing.roads import Endpoint, Road, served
+from frontmcp.testing.status import Jobs
 from frontmcp.testing.taps import tapped
 from frontmcp.testing.users import TICKET, Users, installed
 
@@ -219,6 +220,7 @@ class McpClient:
     """A client of one server, connected at its first use.
 
     :ivar tools: its tools; likewise ``resources`` and ``prompts``.
+    :ivar jobs: follows its runs.
     :ivar notifications: what it was told.
     :ivar road: its protocol version and transport.
     :ivar url: of the MCP endpoint, over HTTP.
@@ -231,6 +233,7 @@ class McpClient:
         self.tools = Tools(self)
         self.resources = Resources(self)
         self.prompts = Prompts(self)
+        self.jobs = Jobs(self.tools.call)
         self.notifications = Notifications()
         self._hub = hub
         self._ticket = hub.users.admit(caller) if caller is not None else ""

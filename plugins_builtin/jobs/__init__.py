@@ -1,1 +1,85 @@
-"""`jobs`: work that outlives the call that started it."""
+"""`jobs`: work that outlives the call that started it, and the tools that start and follow it (docs/jobs.md).
+
+A server without jobs and workflows has none of it: what does the work loads with the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import PlainValidator
+
+from frontmcp import Option, Plugin, hookimpl
+from plugins_builtin.jobs import specs
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces.jobs import JobEngine, JobsConfig
+
+
+def _load(module: str) -> Any:
+    """A module of this package, loaded when it is first needed."""
+    return import_module(f"{__name__}.{module}")
+
+
+def _read_config(value: Any) -> Any:
+    return _load("service").JobsConfig.model_validate(value)
+
+
+class Jobs(Plugin):
+    """Claims jobs and workflows, and brings the tools for them."""
+
+    name = "jobs"
+    kinds = ("job", "workflow")
+    options = (Option("jobs_config", Annotated[Any, PlainValidator(_read_config)], server=True),)
+
+    def __init__(self) -> None:
+        self._service: Any = None
+
+    @hookimpl
+    def register_hookspecs(self, manager: Any) -> None:
+        manager.add_hookspecs(specs)
+
+    @hookimpl(trylast=True)
+    def job_engine(self, config: JobsConfig) -> JobEngine | None:
+        if config.store is None or config.store == "memory":
+            engine: JobEngine = _load("memory").MemoryJobEngine(config)
+            return engine
+        given = config.store
+        return given if isinstance(given, _load("service").JobEngine) else None
+
+    @hookimpl
+    def provide_entries(self, server: Any) -> Iterable[Any]:
+        jobs, workflows = server.entries("job"), server.entries("workflow")
+        if not jobs and not workflows:
+            return ()
+        tools: Iterable[Any] = _load("tools").make_tools(self._service_of(server), has_workflows=bool(workflows))
+        return tools
+
+    def _service_of(self, server: Any) -> Any:
+        if self._service is None:
+            self._service = _load("service").Service(server)
+        return self._service
+
+    @hookimpl
+    def prepare_entry(self, entry: Any, server: Any) -> None:
+        if entry.kind == "workflow":
+            entry.invoke = _load("workflows").walk
+        if entry.kind in self.kinds and entry.definition.schedule is not None:
+            _load("schedule").check(entry)
+
+    @hookimpl
+    def settled(self, server: Any) -> None:
+        if self._service is not None:
+            self._service.settle()
+
+    @hookimpl
+    async def server_started(self, server: Any) -> None:
+        if self._service is not None:
+            await self._service.start()
+
+    @hookimpl
+    async def server_stopping(self, server: Any) -> None:
+        if self._service is not None:
+            await self._service.stop()

@@ -1,0 +1,165 @@
+"""One attempt of a job, and attempts until one is good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import anyio
+
+from frontmcp import AbortController, Call, FlowControl, FrontMcpError
+from frontmcp.errors import AccessDeniedError, describe, log_error, new_error_id
+from frontmcp.interfaces import Answer, Message, ProgressUpdate, Question
+from frontmcp.interfaces.jobs import Change, Journal, Outcome, Run, RunError, RunProgress, RunState
+from plugins_builtin.jobs.errors import JobTimeoutError
+
+REFUSED: Final = ("AUTHORITY_DENIED", AccessDeniedError.code)
+
+Report = Callable[[RunState, int], Awaitable[None]]
+
+
+class RunPeer:
+    """Stands where a call of a client has the client: what a run says is kept for who asks for it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    async def close_stream(self) -> None:
+        """No stream is open."""
+
+    @property
+    def can_ask(self) -> bool:
+        return False
+
+    async def progress(self, update: ProgressUpdate) -> None:
+        told = RunProgress(progress=update.progress, total=update.total, message=update.message)
+        await self._journal.report(Change(progress=told))
+
+    async def notify(self, message: Message) -> None:
+        self._journal.log(stamped(f"{message.level}: {message.data}"))
+
+    async def elicited(self, elicitation_id: str) -> None:
+        """Nobody was sent anywhere."""
+
+    async def ask(self, question: Question) -> Answer:
+        raise NotImplementedError("nobody can be asked")
+
+
+class SilentPeer(RunPeer):
+    """Of a workflow, whose progress is how many of its steps have ended."""
+
+    async def progress(self, update: ProgressUpdate) -> None:
+        return None
+
+
+class RunAttempt:
+    """An attempt of a run, as its job sees it."""
+
+    def __init__(self, server: Any, run: Run, journal: Journal, number: int) -> None:
+        self.server, self.run, self.journal, self.number = server, run, journal, number
+
+    @property
+    def run_id(self) -> str:
+        return self.run.id
+
+    def log(self, message: str) -> None:
+        self.journal.log(stamped(message))
+
+    def call(self, entry: Any, peer: type[RunPeer] = RunPeer) -> Call:
+        """The call that this attempt is."""
+        run = self.run
+        call: Call = self.server.new_call(entry, run.input, origin="job", surface="job", caller=run.owner.caller())
+        call.request.peer = peer(self.journal)
+        call.attempt_of_run = self
+        call.depth = run.depth
+        return call
+
+
+def stamped(message: str) -> str:
+    """A line of a log."""
+    return f"[{datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}] {message}"
+
+
+async def attempt(call: Call, timeout_ms: int) -> dict[str, Any]:
+    """Make a call, as an outcome in JSON, and whether another try makes sense."""
+    late = AbortController()
+    call.follow(late.signal)
+    try:
+        with anyio.move_on_after(timeout_ms / 1000):
+            result = await call.runner.start(call)
+            return {"outcome": {"state": "completed", "result": result}, "again": False}
+    except Exception as error:
+        refused = error is call.validate() or getattr(error, "code", "") in REFUSED
+        return _ended(RunState.FAILED, failed(error, call), again=not refused)
+    timed_out = JobTimeoutError(call.name, timeout_ms)
+    late.abort(timed_out)
+    return _ended(RunState.TIMED_OUT, failed(timed_out, call), again=True)
+
+
+def reporting(journal: Journal) -> Report:
+    """Tells the engine how the attempts of a job go."""
+
+    async def report(state: RunState, number: int) -> None:
+        await journal.report(Change(state=state, attempt=number))
+
+    return report
+
+
+def _ended(state: RunState, error: RunError, *, again: bool) -> dict[str, Any]:
+    return {"outcome": Outcome(state=state, error=error).model_dump(mode="json"), "again": again}
+
+
+def failed(error: BaseException, call: Call | None = None) -> RunError:
+    """An error as it is kept, told to the log."""
+    if isinstance(error, FlowControl):
+        error = error.original_error or error
+    if not isinstance(error, FrontMcpError):
+        error = call.entry.failed(call, error) if call is not None and call.entry is not None else error
+    original = getattr(error, "original_error", None) or error
+    error_id = new_error_id()
+    if isinstance(error, FrontMcpError):
+        log_error(error, error_id, None if call is None else call.log_fields)
+        return RunError(
+            message=error.text, name=type(original).__name__, code=error.code, public=error.public, error_id=error_id
+        )
+    return RunError(message=describe(error), name=type(original).__name__, error_id=error_id)
+
+
+async def tried(
+    once: Callable[[int], Awaitable[dict[str, Any]]],
+    retry: Any,
+    journal: Journal,
+    report: Report,
+    prefix: str = "",
+) -> Outcome:
+    """Try until an attempt is good, or there are none left.
+
+    :param once: makes an attempt; its result is kept, so that it is not made again.
+    :param prefix: of the keys of steps in the journal.
+    """
+    number = 1
+    while True:
+        await report(RunState.RUNNING, number)
+        ended = await journal.step(f"{prefix}attempt {number}", _of(once, number))
+        outcome = Outcome.model_validate(ended["outcome"])
+        if not ended["again"] or number >= retry.max_attempts:
+            return outcome
+        await report(RunState.RETRYING, number)
+        until = await journal.step(f"{prefix}wait {number}", _of(_after, retry.delay(number)))
+        await anyio.sleep(max(0.0, until - time.time()))
+        number += 1
+
+
+def keys(prefix: str, max_attempts: int) -> list[str]:
+    """The keys that `tried` may use."""
+    return [f"{prefix}{what} {number}" for number in range(1, max_attempts + 1) for what in ("attempt", "wait")]
+
+
+def _of(function: Callable[[Any], Awaitable[Any]], argument: Any) -> Callable[[], Awaitable[Any]]:
+    return lambda: function(argument)
+
+
+async def _after(seconds: float) -> float:
+    return time.time() + seconds
