@@ -249,7 +249,10 @@ def place_of(target: Any) -> str:
     name = getattr(written, "__qualname__", None)
     if name is None:
         return f"an instance of {place_of(type(written))}"
-    code = getattr(inspect.unwrap(as_execute(written) or written), "__code__", None)
+    function = inspect.unwrap(as_execute(written) or written)
+    # The loop that an agent inherits is not where the user wrote it.
+    is_ours = (getattr(function, "__module__", None) or "").startswith("frontmcp.contexts.")
+    code = None if is_ours else getattr(function, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return f"{written.__module__}.{name}{where}"
 

@@ -26,16 +26,18 @@ def listed(target: Any, noun: str, classes: Sequence[type[Definition]]) -> Defin
     :raises ConfigurationError: it is nothing of that kind.
     """
     name, article = classes[0].noun, _with_article(classes[0].noun.lower())
-    if type(target) in classes:
+    if isinstance(target, Definition) and isinstance(target, tuple(classes)):
         if not target.is_complete:
             raise ConfigurationError(
                 f"{noun}=: {_with_article(type(target).__name__)}(…) that decorates nothing; "
                 "put it above a class or function"
             )
-        definition: Definition = target
-        return definition
+        return target
     if found := definitions_of(target):
-        return next((each for each in found.values() if type(each) in classes), None) or classes[0].of(target)
+        fitting = [each for each in found.values() if isinstance(each, tuple(classes))]
+        # Agents are tools; what is decorated as both is listed as what is asked for.
+        fitting.sort(key=lambda each: type(each) not in classes)
+        return fitting[0] if fitting else classes[0].of(target)
     if not callable(target):
         raise ConfigurationError(f"{noun}=: {target!r} is not {article}")
     if inspect.isclass(target):

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import PlainValidator
 
 from frontmcp import Option, Plugin, hookimpl
+from frontmcp.interfaces import ModelAdapter, ModelConfig
 from plugins_builtin.agents import specs
+
+CLIENTS: Final = ("sampling", "client")
+"""Providers that are the client itself."""
 
 
 def _load(module: str) -> Any:
@@ -43,6 +47,13 @@ class Agents(Plugin):
     def register_hookspecs(self, manager: Any) -> None:
         manager.add_hookspecs(specs)
         self._manager = manager
+
+    @hookimpl(trylast=True)
+    def model_adapter(self, config: ModelConfig) -> ModelAdapter | None:
+        if config.provider not in CLIENTS:
+            return None
+        adapter: ModelAdapter = _load("sampling").SamplingModel(config)
+        return adapter
 
     @hookimpl
     def settled(self, server: Any) -> None:

@@ -49,6 +49,8 @@ class Engine:
     def _adapter(self, llm: Any) -> ModelAdapter:
         """The adapter that is given, or that a plugin makes; one for all that want the same."""
         if llm.adapter is not None:
+            if llm.for_providers:
+                raise ConfigurationError(f"{', '.join(llm.for_providers)}: an adapter that is given knows that itself")
             given: ModelAdapter = llm.adapter
             return given
         config: ModelConfig = llm.config

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, model_validator
 
+from frontmcp import ConfigurationError
 from frontmcp.interfaces import ModelConfig
 
 
-def _key(value: Any) -> Any:
-    """A key as it is, or from the environment: ``{"env": "NAME"}``."""
-    if not isinstance(value, dict):
+@dataclass(frozen=True, slots=True)
+class FromEnvironment:
+    """A key that stands in the environment."""
+
+    name: str
+
+    def read(self) -> SecretStr:
+        """The key.
+
+        :raises ConfigurationError: the variable is not set.
+        """
+        if not (value := os.environ.get(self.name)):
+            raise ConfigurationError(f"api_key: the environment variable {self.name} is not set")
+        return SecretStr(value)
+
+
+def _key(value: Any) -> SecretStr | FromEnvironment | None:
+    if value is None or isinstance(value, SecretStr):
         return value
-    name = value.get("env")
-    if set(value) != {"env"} or not isinstance(name, str):
-        raise PydanticCustomError("api_key", 'takes the key, or {{"env": "NAME"}}')
-    if not os.environ.get(name):
-        raise PydanticCustomError("api_key", "the environment variable {name} is not set", {"name": name})
-    return os.environ[name]
+    if isinstance(value, str):
+        return SecretStr(value)
+    if isinstance(value, dict) and set(value) == {"env"} and isinstance(value["env"], str):
+        return FromEnvironment(value["env"])
+    raise ValueError('takes the key, or {"env": "NAME"}')
 
 
 class Llm(BaseModel):
@@ -32,7 +47,7 @@ class Llm(BaseModel):
     adapter: Any = Field(default=None, repr=False)
     provider: str | None = None
     model: str | None = None
-    api_key: Annotated[SecretStr | None, BeforeValidator(_key)] = None
+    api_key: Annotated[SecretStr | FromEnvironment | None, PlainValidator(_key)] = None
     base_url: str | None = Field(default=None, repr=False)
     temperature: float | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, gt=0)
@@ -41,25 +56,31 @@ class Llm(BaseModel):
     @model_validator(mode="after")
     def _one_of_two(self) -> Llm:
         if (self.adapter is None) == (self.provider is None):
-            raise PydanticCustomError("llm", 'takes {{"adapter": …}} or {{"provider": …}}, one of the two')
-        if self.adapter is None:
-            return self
-        if not callable(getattr(self.adapter, "completion", None)):
-            raise PydanticCustomError("llm", "the adapter has no method completion")
-        if unknown := sorted(self.model_extra or ()) + [name for name in FOR_PROVIDERS if getattr(self, name)]:
-            raise PydanticCustomError(
-                "llm", "{names}: an adapter that is given knows its model itself", {"names": ", ".join(unknown)}
-            )
+            raise ValueError('takes {"adapter": …} or {"provider": …}, one of the two')
+        if self.adapter is not None and not callable(getattr(self.adapter, "completion", None)):
+            raise ValueError("the adapter has no method completion")
         return self
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What else is given may be as secret as the key."""
+        extra = self.model_extra or {}
+        return ((name, value) for name, value in super().__repr_args__() if name not in extra)
+
+    @property
+    def for_providers(self) -> list[str]:
+        """What is given that only a provider's adapter could read."""
+        given = ("model", "api_key", "base_url")
+        return sorted([*(self.model_extra or ()), *(name for name in given if getattr(self, name) is not None)])
 
     @property
     def config(self) -> ModelConfig:
-        """What plugins are asked for an adapter with."""
+        """What plugins are asked for an adapter with.
+
+        :raises ConfigurationError: the key is not where it is said to be.
+        """
         assert self.provider is not None
-        return ModelConfig(self.provider, self.model, self.api_key, self.base_url, dict(self.model_extra or {}))
-
-
-FOR_PROVIDERS: Final = ("model", "api_key", "base_url")
+        key = self.api_key.read() if isinstance(self.api_key, FromEnvironment) else self.api_key
+        return ModelConfig(self.provider, self.model, key, self.base_url, dict(self.model_extra or {}))
 
 
 class Execution(BaseModel):
