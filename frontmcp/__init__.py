@@ -9,7 +9,8 @@
 #   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
 #   transports        stdio, HTTP, memory        hookspecs        every hook there is
 #   pipeline          the road of a call         registry         which entries there are, by name
-#   asking            the way of a question      entries          what can be called, kind by kind
+#   upstream          servers behind apps        entries          what can be called, kind by kind
+#   asking            the way of a question
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, interfaces, llm, threads,
 #   background, call, abort, authentication, arguments, errors, logs, settings

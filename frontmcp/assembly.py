@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from frontmcp.configuration import CoreSettings
@@ -56,20 +56,32 @@ class Assembly:
 
         :raises ConfigurationError: it can't be served; nothing was added.
         """
-        problems: list[str] = []
-        entry = self._register(definition, app_id, problems)
-        if entry is not None and not problems:
-            self._settle(problems)
-        if entry is None or problems:
-            if entry is not None:
-                self.remove(entry)
-            raise ConfigurationError(problems)
-        return entry
+        return self.replace((), (definition,), app_id)[0]
 
     def remove(self, entry: Entry) -> None:
         """Forget an entry, and settle anew."""
-        self.registry.remove(entry)
-        self._settle([])
+        self.replace((entry,), (), entry.app_id)
+
+    def replace(self, gone: Sequence[Entry], new: Sequence[Definition], app_id: str) -> list[Entry]:
+        """Forget entries and register others, all or none of it, and settle anew.
+
+        :raises ConfigurationError: one can't be served; nothing was changed.
+        """
+        problems: list[str] = []
+        for entry in gone:
+            self.registry.remove(entry)
+        made = [self._register(definition, app_id, problems) for definition in new]
+        added = [entry for entry in made if entry is not None]
+        if not problems:
+            self._settle(problems)
+        if problems and new:
+            for entry in added:
+                self.registry.remove(entry)
+            for entry in gone:
+                self.registry.add(entry)
+            self._settle([])
+            raise ConfigurationError(problems)
+        return added
 
     def _register(
         self, definition: Definition, app_id: str, problems: list[str], owner: Entry | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -70,13 +71,13 @@ class Background:
             ended.set()
 
     def spawn(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
-        """Begin a task.
+        """Begin a task, which sees no context variable of whoever begins it.
 
         :raises RuntimeError: it is not running.
         """
         if self._group is None:
             raise RuntimeError("nothing runs in the background before the server starts, and after it stops")
-        self._group.start_soon(_logged, function, *arguments)
+        contextvars.Context().run(self._group.start_soon, _logged, function, *arguments)
 
     async def stop(self) -> None:
         """Cancel every task, and wait until they have ended; nothing where it was never started."""

@@ -290,7 +290,7 @@ class FrontMcp:
         for given in self._several("apps", apps):
             try:
                 app = App.of(given)
-                if any(other.id == app.id for other in found[1:]):
+                if app.id in {other.id for other in found[1:]}:
                     self._early_problems.append(f'apps=: two apps have the id "{app.id}"; rename one')
                 found.append(app)
             except ConfigurationError as error:
@@ -368,6 +368,15 @@ class FrontMcp:
         self._checked().remove(entry)
         self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
         await self._changed(LISTS[entry.list_name])
+
+    async def replace_entries(self, app_id: str, gone: Sequence[RegisteredEntry], new: Sequence[Definition]) -> None:
+        """Remove and add entries of an app that finds its own, all or none of it; clients are told once of each list.
+
+        :raises ConfigurationError: one can't be served; nothing was changed.
+        """
+        added = self._checked().replace(gone, new, app_id)
+        for what in sorted({LISTS[entry.list_name] for entry in (*gone, *added)}):
+            await self._changed(what)
 
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that subscribed to a resource that it changed.
@@ -631,6 +640,10 @@ class FrontMcp:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._providers.running(self))
             await stack.enter_async_context(self.background.running())
+            if any(app.upstream is not None for app in self._apps):
+                from frontmcp.upstream import running
+
+                await stack.enter_async_context(running(self, self._apps))
             if (started := self.hooks.chain("server_started")) is not None:
                 await started(self)
             self._bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)

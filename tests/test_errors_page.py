@@ -9,6 +9,7 @@ import pytest
 
 from frontmcp import FrontMcpError, errors, llm
 from frontmcp.authentication import AuthenticationError
+from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "errors.md").read_text()
@@ -20,7 +21,10 @@ CLASSES = [each for each in FOUND if isinstance(each, type) and issubclass(each,
 ROWS = [row.groupdict() for row in ROW.finditer(PAGE)]
 
 
-@pytest.mark.parametrize("error", [*CLASSES, AuthenticationError])
+UPSTREAM = [UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError]
+
+
+@pytest.mark.parametrize("error", [*CLASSES, AuthenticationError, *UPSTREAM])
 def test_every_code_is_listed_with_whether_it_is_public(error: type[FrontMcpError]) -> None:
     rows = [row for row in ROWS if f"`{error.code}`" in row["codes"]]
     assert rows, f"{error.code} is not in docs/errors.md"

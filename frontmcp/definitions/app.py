@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar, overload
 
@@ -17,6 +17,7 @@ from frontmcp.definitions.listed import listed
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
+from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions, patterns
 from frontmcp.definitions.workflow import Workflow
 from frontmcp.errors import ConfigurationError
 
@@ -79,9 +80,11 @@ class App:
     :param jobs: classes and functions, decorated with `Job` or plain functions.
     :param workflows: `Workflow` objects, and classes decorated with one.
     :param channels: classes and functions decorated with `Channel`.
+    :ivar upstream: the server whose entries it serves too, for an app made by `from_mcp`.
     """
 
     noun: ClassVar[str] = "App"
+    upstream: UpstreamOptions | None = None
 
     def __init__(
         self,
@@ -125,6 +128,73 @@ class App:
             check_app_id(self._id)
         setattr(target, _ATTRIBUTE, self)
         return target
+
+    @classmethod
+    def from_mcp(
+        cls,
+        target: Any,
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        include: str | Sequence[str] = "*",
+        exclude: str | Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Mapping[str, Any]] | None = None,
+        headers: Headers | HeadersOf | None = None,
+        discovery_headers: Headers | None = None,
+        auth: Any = None,
+        mode: str = "auto",
+        required: bool = True,
+        connect_timeout: float = 10.0,
+        call_timeout: float | None = 300.0,
+        max_connections: int = 100,
+        idle_timeout: float = 300.0,
+    ) -> App:
+        """An app that serves the tools of another MCP server, found when the server starts.
+
+        Each is a tool like any other, with the schemas, title, annotations, icons and ``_meta`` that the other server
+        gives it: hooks, authorities, limits and `call_tool` know no difference.
+
+        :param target: a server object of the SDK, of FastMCP or of frontmcp; a URL; a command (a list, a string, or
+            the SDK's ``StdioServerParameters``).
+        :param id: by default the slug of ``name``, or of the name of a server object.
+        :param include: which tools, by patterns like ``"ticket_*"``; ``exclude`` which of these not.
+        :param options: keywords of `Tool` for every tool, such as ``{"authorities": "agent"}``.
+        :param tools: the same for some, by pattern, laid over ``options`` in the order written. At the start each
+            pattern must match a tool.
+        :param headers: HTTP headers for every request, or a function that gives those of a `Caller`. No token of a
+            caller is passed on otherwise.
+        :param discovery_headers: HTTP headers to list the tools with, where ``headers`` is a function.
+        :param auth: an ``httpx2.Auth`` that speaks for this server, whoever calls.
+        :param mode: the SDK client's: ``"auto"``, ``"legacy"``, or a protocol version from 2026-07-28 on.
+        :param required: whether a server that can't be reached stops the start; else it is tried again until it can.
+        :param connect_timeout: seconds.
+        :param call_timeout: seconds for each request; None waits forever.
+        :param max_connections: how many connections to keep, one for each caller.
+        :param idle_timeout: seconds after which an unused one is closed.
+        :raises ConfigurationError: the target is nothing of that kind.
+        """
+        if id is None and name is None and not isinstance(target, str):
+            name = getattr(target, "name", None)
+        app = cls(id=id, name=name, description=description)
+        app.upstream = UpstreamOptions(
+            target=target,
+            include=patterns(include),
+            exclude=patterns(exclude),
+            options=dict(options or {}),
+            tools={pattern: dict(each) for pattern, each in (tools or {}).items()},
+            headers=headers,
+            discovery_headers=discovery_headers,
+            auth=auth,
+            mode=mode,
+            required=required,
+            connect_timeout=connect_timeout,
+            call_timeout=call_timeout,
+            max_connections=max_connections,
+            idle_timeout=idle_timeout,
+        )
+        return app
 
     @classmethod
     def of(cls, target: Any) -> App:

@@ -12,6 +12,7 @@ from frontmcp.schema.inputs import input_from_shape as input_from_shape
 from frontmcp.schema.issues import scrub as scrub
 from frontmcp.schema.outputs import MISMATCH as MISMATCH
 from frontmcp.schema.outputs import Output as Output
+from frontmcp.schema.outputs import output_as_listed as output_as_listed
 from frontmcp.schema.outputs import output_from_json_schema as output_from_json_schema
 from frontmcp.schema.outputs import output_from_shape as output_from_shape
 from frontmcp.schema.outputs import output_from_type as output_from_type

@@ -82,6 +82,13 @@ def output_from_json_schema(given: JsonSchema) -> Output:
     return Output(given.schema, matches, jsonable, matches, wraps_null=not matches(None))
 
 
+def output_as_listed(given: JsonSchema) -> Output:
+    """A result that travels as it is, and matches a raw JSON Schema: that of another server."""
+    check_schema(given.schema)
+    matches = SchemaCheck(given.schema)
+    return Output(given.schema, matches, jsonable, matches, wraps_null=False)
+
+
 def output_from_shape(shape: Shape, name: str) -> Output:
     """A result with the fields of a shape.
 

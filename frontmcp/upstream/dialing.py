@@ -1,0 +1,119 @@
+"""How a server is reached: an SDK client for each kind of target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx2
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, Implementation
+
+from frontmcp.definitions.upstream import UpstreamOptions
+from frontmcp.upstream.connection import Connection
+
+UNSENT: Final = "frontmcp.unsent"
+"""The ``data`` of an error about a request that never left."""
+
+FORGOTTEN: Final = "frontmcp.forgotten"
+"""The ``data`` of an error about a session that the server knows nothing of any more."""
+
+_UNSENT_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+def dial(options: UpstreamOptions, headers: Mapping[str, str], info: Implementation) -> Callable[[Connection], Client]:
+    """What makes the client of a connection."""
+
+    def client(connection: Connection) -> Client:
+        return Client(
+            _server(options, headers, connection.close),
+            mode=options.mode,
+            cache=None,
+            client_info=info,
+            log_level="debug",
+            logging_callback=connection.on_log,
+            elicitation_callback=connection.on_elicitation,
+            sampling_callback=connection.on_sampling,
+            list_roots_callback=connection.on_roots,
+            message_handler=connection.on_message,
+        )
+
+    return client
+
+
+def _server(options: UpstreamOptions, headers: Mapping[str, str], closed: Callable[[], None]) -> Any:
+    if options.is_url:
+        return _http(options, headers)
+    if options.command is not None:
+        target = options.target
+        if not isinstance(target, StdioServerParameters):
+            target = StdioServerParameters(command=options.command[0], args=list(options.command[1:]))
+        return _stdio(target, closed)
+    return options.server
+
+
+@asynccontextmanager
+async def _http(options: UpstreamOptions, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+    timeout = httpx2.Timeout(options.connect_timeout, read=None)
+    async with (
+        _HttpClient(headers=dict(headers), auth=options.auth, timeout=timeout) as http,
+        streamable_http_client(options.target, http_client=http) as streams,
+    ):
+        yield streams
+
+
+class _HttpClient(httpx2.AsyncClient):
+    """Answers in the name of a server that can't be reached: an exception would end every other call's request too."""
+
+    async def send(self, request: httpx2.Request, **keywords: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **keywords)
+        except httpx2.TransportError as error:
+            data = UNSENT if isinstance(error, _UNSENT_ERRORS) else None
+            return _answer(request, 503, CONNECTION_CLOSED, type(error).__name__, data)
+        if response.status_code == 404 and MCP_SESSION_ID in request.headers:
+            await response.aclose()
+            return _answer(request, 404, INVALID_REQUEST, "The session is over", FORGOTTEN)
+        return response
+
+
+def _answer(request: httpx2.Request, status: int, code: int, message: str, data: str | None) -> httpx2.Response:
+    error = {"code": code, "message": message, "data": data}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+
+@asynccontextmanager
+async def _stdio(parameters: StdioServerParameters, closed: Callable[[], None]) -> AsyncIterator[Any]:
+    async with stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr) as (read, write):
+        yield _Reading(read, closed), write
+
+
+class _Reading:
+    """A stream of messages that tells when it ends: nothing else notices that a child process has gone."""
+
+    def __init__(self, stream: Any, closed: Callable[[], None]) -> None:
+        self._stream = stream
+        self._closed = closed
+
+    async def __aenter__(self) -> _Reading:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stream.aclose()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> _Reading:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._closed()
+            raise

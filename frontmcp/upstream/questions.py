@@ -1,0 +1,45 @@
+"""What another server asks of its client, as questions to ours: forms, URLs, models, roots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+
+from frontmcp.call import Answer, Question
+
+Asks: TypeAlias = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
+
+RESULTS: Final[Mapping[str, Any]] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+}
+
+
+def question_of(request: Asks) -> Question:
+    """The question that a server's request is to our client."""
+    data = request.model_dump(mode="json", by_alias=True, exclude_none=True)
+    params = {key: value for key, value in (data.get("params") or {}).items() if key != "_meta"}
+    return Question(request.method, params, _required(request))
+
+
+def _required(request: Asks) -> Mapping[str, Any]:
+    if isinstance(request, types.ElicitRequest):
+        mode = "url" if isinstance(request.params, types.ElicitRequestURLParams) else "form"
+        return {"elicitation": {mode: {}}}
+    if isinstance(request, types.CreateMessageRequest):
+        return {"sampling": {"tools": {}} if request.params.tools else {}}
+    return {"roots": {}}
+
+
+def read_answer(request: Asks, answer: Answer) -> Any:
+    """Our client's answer, as the result of the server's request.
+
+    :raises ValidationError: it is none.
+    """
+    result: Any = RESULTS[request.method]
+    if isinstance(request, types.CreateMessageRequest) and request.params.tools:
+        result = types.CreateMessageResultWithTools
+    return result.model_validate(answer.data, by_name=False)

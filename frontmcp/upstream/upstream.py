@@ -1,0 +1,342 @@
+"""One other server behind an app: what it lists is served, and calls are passed on to it."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Final, Protocol
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from frontmcp.background import Background
+from frontmcp.call import Call, Caller
+from frontmcp.definitions.app import App
+from frontmcp.definitions.base import Definition
+from frontmcp.definitions.upstream import Headers, UpstreamOptions
+from frontmcp.entries import Entry
+from frontmcp.errors import (
+    ConfigurationError,
+    describe,
+    unwrap_group,
+)
+from frontmcp.upstream.connection import Connection
+from frontmcp.upstream.dialing import FORGOTTEN, UNSENT, dial
+from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
+from frontmcp.upstream.exchange import Answers, Exchange, Make
+from frontmcp.upstream.mirror import ForeignTool, mirror_tools, unmatched_rules
+from frontmcp.upstream.pool import Pool
+
+logger = logging.getLogger("frontmcp.upstream")
+
+FIRST_DELAY: Final = 1.0
+LONGEST_DELAY: Final = 60.0
+MOST_PAGES: Final = 1000
+"""How many pages of a list are read: one that never ends must not hang the start."""
+
+TOOL_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+
+
+class Served(Protocol):
+    """What this needs of the server that has the app."""
+
+    info: dict[str, Any]
+    background: Background
+
+    def entries(self, kind: Any = None) -> list[Any]: ...
+    async def replace_entries(self, app_id: str, gone: Sequence[Entry], new: Sequence[Definition]) -> None: ...
+
+
+@asynccontextmanager
+async def running(served: Served, apps: Iterable[App]) -> AsyncIterator[None]:
+    """The apps that stand for other servers have their entries inside.
+
+    :raises ConfigurationError: a server that is required can't be reached, or lists what can't be served.
+    """
+    upstreams = [Upstream(served, app.id, app.upstream) for app in apps if app.upstream is not None]
+    problems: list[str] = []
+    try:
+        for upstream in upstreams:
+            try:
+                await upstream.start()
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+        if problems:
+            raise ConfigurationError(problems)
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            for upstream in upstreams:
+                await upstream.aclose()
+
+
+class Upstream:
+    """The server behind one app.
+
+    :param served: the server that has the app.
+    """
+
+    def __init__(self, served: Served, app_id: str, options: UpstreamOptions) -> None:
+        self._served = served
+        self._app_id = app_id
+        self._options = options
+        self._pool = Pool(
+            app_id,
+            limit=options.max_connections,
+            timeout=options.connect_timeout,
+            spawn=served.background.spawn,
+        )
+        self._info = types.Implementation(name=served.info.get("name", "frontmcp"), version=served.info["version"])
+        self._listed = False
+        self._tried = anyio.Event()
+        self._problem: BaseException | None = None
+        self._watching = anyio.CancelScope()
+
+    async def start(self) -> None:
+        """Serve what the server lists, from now on.
+
+        :raises ConfigurationError: it is required and can't be reached, or lists what can't be served.
+        """
+        self._served.background.spawn(self._watch)
+        await self._tried.wait()
+        if self._problem is None:
+            return
+        if isinstance(self._problem, ConfigurationError):
+            raise self._problem
+        told = f'app "{self._app_id}": {self._options.label} can\'t be reached: {_reason(self._problem)}'
+        if self._options.required:
+            raise ConfigurationError(f"{told}; start it, or say required=False to start without its tools")
+        logger.warning("%s; the app has no tools until it can", told)
+
+    async def aclose(self) -> None:
+        """Let go of the server. What it listed stays, for the next start."""
+        self._watching.cancel()
+        await self._pool.aclose()
+
+    # What it lists
+
+    async def _watch(self) -> None:
+        """Keep our entries as the server lists them."""
+        delay = FIRST_DELAY
+        with self._watching:
+            while True:
+                began = anyio.current_time()
+                try:
+                    await self._follow()
+                    self._problem = None
+                except Exception as error:
+                    self._note(unwrap_group(error))
+                self._tried.set()
+                if not self._listed and self._gives_up:
+                    return
+                delay = FIRST_DELAY if anyio.current_time() - began > LONGEST_DELAY else min(delay * 2, LONGEST_DELAY)
+                await anyio.sleep(delay)
+
+    @property
+    def _gives_up(self) -> bool:
+        return self._options.required or isinstance(self._problem, ConfigurationError)
+
+    def _note(self, error: BaseException) -> None:
+        self._problem = error
+        if self._listed:
+            logger.warning('app "%s": its server can\'t be reached: %s; trying again', self._app_id, _reason(error))
+
+    async def _follow(self) -> None:
+        """Serve what is listed, until the connection ends."""
+        headers = self._options.discovery_headers if callable(self._options.headers) else self._options.headers
+        async with self._lease(None, headers or {}) as connection, connection.listening() as changes:
+            while True:
+                await self._refresh(connection)
+                self._listed = True
+                self._tried.set()
+                if not await changes.next():
+                    return
+
+    async def _refresh(self, connection: Connection) -> None:
+        problems: list[str] = []
+        tools = await _all_tools(connection)
+        new = {each.name: each for each in mirror_tools(tools, self._options, self._app_id, self._call_tool, problems)}
+        if not self._listed:
+            problems.extend(unmatched_rules(self._options, tools, self._app_id))
+            if problems:
+                raise ConfigurationError(problems)
+        for problem in problems:
+            logger.warning("%s", problem)
+        await self._serve(new)
+
+    async def _serve(self, new: dict[str, ForeignTool]) -> None:
+        """Replace what changed."""
+        gone = []
+        for entry in self._served.entries("tool"):
+            definition = entry.definition
+            if entry.app_id != self._app_id or not isinstance(definition, ForeignTool):
+                continue
+            same = definition.name in new and definition.listed == new[definition.name].listed
+            if same and self._listed:
+                del new[definition.name]
+            else:
+                gone.append(entry)
+        if not gone and not new:
+            return
+        try:
+            await self._served.replace_entries(self._app_id, gone, list(new.values()))
+        except ConfigurationError:
+            if not self._listed:
+                raise
+            await self._serve_one_by_one(gone, new.values())
+
+    async def _serve_one_by_one(self, gone: Sequence[Entry], new: Iterable[ForeignTool]) -> None:
+        """A running server takes what can be served of a new list."""
+        await self._served.replace_entries(self._app_id, gone, ())
+        for definition in new:
+            try:
+                await self._served.replace_entries(self._app_id, (), (definition,))
+            except ConfigurationError as error:
+                logger.warning('app "%s": not served: %s', self._app_id, error)
+
+    # Calls
+
+    async def _call_tool(self, call: Call, tool: types.Tool, arguments: dict[str, Any]) -> types.CallToolResult:
+        meta: Any = dict(call.request.trace_context) or None
+
+        def make(answers: Answers | None, state: str | None) -> types.CallToolRequest:
+            return types.CallToolRequest(
+                params=types.CallToolRequestParams(
+                    name=tool.name, arguments=arguments, input_responses=answers, request_state=state, _meta=meta
+                )
+            )
+
+        result: types.CallToolResult = await self._exchange(call, make, TOOL_RESULT, is_safe=_is_safe(tool))
+        if result.meta is not None:
+            # It tells who answered; to our clients that is us.
+            result.meta.pop(types.SERVER_INFO_META_KEY, None)
+            result.meta = result.meta or None
+        return result
+
+    async def _exchange(self, call: Call, make: Make, adapter: TypeAdapter[Any], *, is_safe: bool) -> Any:
+        """The server's answer; asked for a second time where the first did nothing, or does no harm.
+
+        :raises UpstreamError: there is none.
+        """
+        headers = await self._headers(call.caller)
+
+        async def ask() -> Any:
+            async with self._reach(call.caller, headers) as connection:
+                exchange = Exchange(call, self._app_id, make, adapter, self._options.call_timeout)
+                try:
+                    return await exchange.run(connection)
+                except MCPError as error:
+                    await _mend(connection, error)
+                    raise
+
+        try:
+            try:
+                return await ask()
+            except MCPError as error:
+                if not (_did_nothing(error) or (_is_lost(error) and is_safe)):
+                    raise
+            return await ask()
+        except MCPError as error:
+            raise self._told(error) from error
+        except ValidationError:
+            raise UpstreamError(self._app_id, "answered with what is no result") from None
+
+    def _told(self, error: MCPError) -> UpstreamError:
+        logger.warning('app "%s": its server failed a call: error %d', self._app_id, error.code)
+        if error.code == types.REQUEST_TIMEOUT:
+            return UpstreamTimeoutError(self._app_id, f"did not answer in {self._options.call_timeout:g} seconds")
+        if _is_lost(error) and _did_nothing(error):
+            return UpstreamUnavailableError(self._app_id, "can't be reached")
+        if _is_lost(error):
+            return UpstreamUnavailableError(self._app_id, "was lost during the call, which may have run")
+        return UpstreamError(self._app_id, f"answered with an error ({error.code})")
+
+    # Connections
+
+    async def _headers(self, caller: Caller) -> Headers:
+        given = self._options.headers
+        if not callable(given):
+            return given or {}
+        made = given(caller)
+        return (await made if inspect.isawaitable(made) else made) or {}
+
+    @asynccontextmanager
+    async def _reach(self, caller: Caller, headers: Headers) -> AsyncIterator[Connection]:
+        """`_lease`, for a call, whose errors tell nothing of the server."""
+        async with AsyncExitStack() as stack:
+            try:
+                connection = await stack.enter_async_context(self._lease(caller, headers))
+            except UpstreamError:
+                raise
+            except Exception as error:
+                logger.warning('app "%s": its server can\'t be reached: %s', self._app_id, _reason(error))
+                raise UpstreamUnavailableError(self._app_id, "can't be reached") from error
+            yield connection
+
+    def _lease(self, caller: Caller | None, headers: Headers) -> AbstractAsyncContextManager[Connection]:
+        make = partial(
+            Connection,
+            dial(self._options, headers, self._info),
+            idle=self._options.idle_timeout,
+            is_pipe=self._options.command is not None,
+        )
+        return self._pool.lease(self._key(caller, headers), make)
+
+    def _key(self, caller: Caller | None, headers: Headers) -> Hashable:
+        """Whom a connection speaks for. An identity is never shared: a token of its own makes a connection of its own.
+
+        Requests to a server in this process, of 2026-07-28, stand alone and carry no identity: one connection does.
+        """
+        if self._options.is_shared:
+            return ()
+        sent = tuple(sorted(headers.items()))
+        if caller is None:
+            return "anonymous", sent
+        speaks = caller.sub if caller.is_anonymous and callable(self._options.headers) and sent else caller.key
+        return speaks, sent
+
+
+async def _all_tools(connection: Connection) -> list[types.Tool]:
+    tools: list[types.Tool] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await connection.client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tools
+
+
+def _is_safe(tool: types.Tool) -> bool:
+    """Whether a call may be made twice."""
+    hints = tool.annotations
+    return hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
+
+
+def _is_lost(error: MCPError) -> bool:
+    """Whether the connection broke while the request was on its way, or there was none."""
+    return error.code == types.CONNECTION_CLOSED
+
+
+def _did_nothing(error: MCPError) -> bool:
+    """Whether the server did nothing with a request, for it never arrived or was refused as such."""
+    return error.error.data in (UNSENT, FORGOTTEN) or error.code == types.HEADER_MISMATCH
+
+
+async def _mend(connection: Connection, error: MCPError) -> None:
+    """Do what lets the request succeed when it is made again."""
+    if error.error.data == FORGOTTEN:
+        connection.close()
+    elif error.code == types.HEADER_MISMATCH:
+        # In headers the SDK's client repeats arguments only of tools that it listed.
+        await _all_tools(connection)
+
+
+def _reason(error: BaseException) -> str:
+    return describe(error) if not isinstance(error, ValidationError) else "it answers with what is no result"
