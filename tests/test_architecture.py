@@ -107,7 +107,7 @@ def test_the_door_tells_of_every_floor() -> None:
     assert [name for name in layers() if name not in told] == []
 
 
-ENGINES = {"frontmcp.schema.engine"}
+ENGINES = {"frontmcp.schema.engine", "frontmcp.upstream"}
 """Modules too heavy to load before something needs them."""
 
 

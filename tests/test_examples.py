@@ -262,6 +262,15 @@ async def test_the_client_is_asked_three_things_at_once(mcp: Any) -> None:
     assert (await mcp.tools.call("file_ticket", {"text": "I was charged twice."})).json() == ticket
 
 
+@of("existing_server")
+async def test_a_new_tool_is_built_on_those_of_an_existing_server(mcp: Any) -> None:
+    assert (await mcp.tools.call("quote", {"items": ["lamp", "desk"]})).json() == {"available": ["lamp"]}
+    assert [tool.name for tool in await mcp.tools.list()] == ["count_stock", "quote"]
+    (await mcp.tools.call("delete_item", {"item": "lamp"})).assert_error("AUTHORITY_DENIED")
+    admin = mcp.as_user(sub="nour", roles=["admin"])
+    assert (await admin.tools.call("delete_item", {"item": "lamp"})).json() == "lamp is gone"
+
+
 @of("help_desk")
 async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
     result = await mcp.tools.call("close_stale", {"days": 10})

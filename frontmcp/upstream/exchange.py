@@ -114,7 +114,8 @@ class Exchange:
         return answers
 
     async def _answer(self, request: Any) -> Any:
-        answer = await ask(self._call, question_of(request))
+        question = question_of(request, modern=self._call.request.asking is not None)
+        answer = await ask(self._call, question)
         try:
             return read_answer(request, answer)
         except ValidationError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
@@ -18,17 +19,26 @@ RESULTS: Final[Mapping[str, Any]] = {
 }
 
 
-def question_of(request: Asks) -> Question:
-    """The question that a server's request is to our client."""
+def question_of(request: Asks, *, modern: bool) -> Question:
+    """The question that a server's request is to our client.
+
+    :param modern: the client speaks 2026-07-28 or later, where a URL has no id of its own.
+    """
     data = request.model_dump(mode="json", by_alias=True, exclude_none=True)
-    params = {key: value for key, value in (data.get("params") or {}).items() if key != "_meta"}
+    params = {key: value for key, value in (data.get("params") or {}).items() if key not in ("_meta", "elicitationId")}
+    if _is_url(request) and not modern:
+        # Nobody will hear of it: what tells that it is done comes after the call.
+        params["elicitationId"] = uuid.uuid4().hex
     return Question(request.method, params, _required(request))
+
+
+def _is_url(request: Asks) -> bool:
+    return isinstance(request, types.ElicitRequest) and isinstance(request.params, types.ElicitRequestURLParams)
 
 
 def _required(request: Asks) -> Mapping[str, Any]:
     if isinstance(request, types.ElicitRequest):
-        mode = "url" if isinstance(request.params, types.ElicitRequestURLParams) else "form"
-        return {"elicitation": {mode: {}}}
+        return {"elicitation": {"url" if _is_url(request) else "form": {}}}
     if isinstance(request, types.CreateMessageRequest):
         return {"sampling": {"tools": {}} if request.params.tools else {}}
     return {"roots": {}}

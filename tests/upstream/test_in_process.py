@@ -64,7 +64,7 @@ class Legacy:
     """
 
     def __init__(self, *more: types.Tool) -> None:
-        names = ("fail", "break", "lie", "ask", "say", "wait", "meta", "refuse")
+        names = ("fail", "break", "lie", "ask", "say", "wait", "meta", "refuse", "consult")
         self.tools = [ADD, *(types.Tool(name=name, input_schema=OBJECT) for name in names), *more]
         self.tools[3] = types.Tool(name="lie", input_schema=OBJECT, output_schema=ADD.output_schema)
         self.seen: list[Any] = []
@@ -114,6 +114,22 @@ class Legacy:
         return types.InputRequiredResult(
             input_requests={"q": types.ElicitRequest(params=form)}, request_state=f"state {self.seen.count('ask')}"
         )
+
+    async def on_consult(self, ctx: Any, params: Any) -> Any:
+        """Ask the client's model, its roots, and its user to open a page, at once."""
+        if answers := params.input_responses:
+            said, roots, page = answers["model"], answers["roots"], answers["page"]
+            return text(f"{said.content.text} {roots.roots[0].uri} {page.action}")
+        sample = types.CreateMessageRequestParams(
+            messages=[types.SamplingMessage(role="user", content=types.TextContent(text="Hm?"))], max_tokens=9
+        )
+        page = types.ElicitRequestURLParams(message="Pay", url="https://example.com/pay")
+        asks: Any = {
+            "model": types.CreateMessageRequest(params=sample),
+            "roots": types.ListRootsRequest(),
+            "page": types.ElicitRequest(params=page),
+        }
+        return types.InputRequiredResult(input_requests=asks)
 
     async def on_say(self, ctx: Any, params: Any) -> types.CallToolResult:
         await ctx.session.report_progress(1, 2, "half")
@@ -404,6 +420,17 @@ async def test_a_question_travels_to_the_client_and_nothing_is_done_twice(legacy
     assert result.text() == "accept Ann state 1"
     assert [message for message, _ in asked] == ["Name?"]
     assert legacy.seen == (["add"] if depth == "outer" else []) + ["ask", "ask"]
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_models_roots_and_pages_are_asked_of_the_client(legacy: Legacy, era: str) -> None:
+    async with connect(serving(legacy), Road(era, "memory")) as client:
+        client.on_sampling(lambda messages, params: "Aha")
+        client.on_roots(lambda: ["file:///here"])
+        client.on_elicit_url(lambda message, url: "accept")
+        result = await client.tools.call("consult")
+    assert result.text() == "Aha file:///here accept"
+    assert legacy.seen == ["consult", "consult"]
 
 
 async def test_a_question_that_nobody_can_be_asked_is_refused(legacy: Legacy) -> None:
