@@ -142,9 +142,11 @@ class Upstream:
         return self._options.required or isinstance(self._problem, ConfigurationError)
 
     def _note(self, error: BaseException) -> None:
+        """Tell of an error; the first is told by `start`."""
         self._problem = error
-        if self._listed:
-            logger.warning('app "%s": its server can\'t be reached: %s; trying again', self._app_id, _reason(error))
+        if self._tried.is_set():
+            then = "its tools are not served" if self._gives_up and not self._listed else "trying again"
+            logger.warning('app "%s": its server can\'t be followed: %s; %s', self._app_id, _reason(error), then)
 
     async def _follow(self) -> None:
         """Serve what is listed, until the connection ends."""
