@@ -9,13 +9,26 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from typing import Annotated, Any
+from collections.abc import Awaitable
+from typing import Annotated, Any, Literal
 
 import anyio
 from mcp_types import EmbeddedResource, TextResourceContents
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from frontmcp import Audio, FrontMcp, Image, JsonSchema, Prompt, PublicMcpError, Tool, ToolContext
+from frontmcp import (
+    Accepted,
+    Audio,
+    FrontMcp,
+    Image,
+    JsonSchema,
+    Prompt,
+    PromptContext,
+    PublicMcpError,
+    Tool,
+    ToolContext,
+)
+from frontmcp.errors import ElicitationNotSupportedError, MissingCapabilityError
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -42,6 +55,18 @@ CONTACT = {
     "then": {"required": ["phone"]},
     "else": {"required": ["email"]},
     "additionalProperties": False,
+}
+OPTIONS = ["option1", "option2", "option3"]
+TITLED = [{"const": f"value{n}", "title": title} for n, title in enumerate(("First", "Second", "Third"), 1)]
+CHOICES = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": {"type": "string", "enum": OPTIONS},
+        "titledSingle": {"type": "string", "oneOf": TITLED},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["Option one", "Option two"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": OPTIONS}},
+        "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+    },
 }
 
 server = FrontMcp(
@@ -182,6 +207,147 @@ async def test_trigger_prompt_change() -> str:
     return "The list of prompts has changed"
 
 
+# Questions to the client, its user and its model
+
+
+class Contact(BaseModel):
+    username: str
+    email: str
+
+
+class Profile(BaseModel):
+    name: str = "John Doe"
+    age: int = 30
+    score: float = 95.5
+    status: Literal["active", "inactive", "pending"] = "active"
+    verified: bool = True
+
+
+class Named(BaseModel):
+    name: str
+
+
+class Colored(BaseModel):
+    color: str
+
+
+class Confirmed(BaseModel):
+    ok: bool
+
+
+class Background(BaseModel):
+    context: str
+
+
+@server.tool
+async def test_sampling(ctx: ToolContext, prompt: str) -> str:
+    """Asks the client's model."""
+    answer = await ctx.sample(prompt, max_tokens=100)
+    return f"LLM response: {answer.text}"
+
+
+@server.tool
+async def test_elicitation(ctx: ToolContext, message: str) -> str:
+    """Asks the client's user."""
+    return f"User response: {await ctx.elicit(message, Contact)}"
+
+
+@server.tool
+async def test_elicitation_sep1034_defaults(ctx: ToolContext) -> str:
+    """Asks for a form with something in every field."""
+    return f"User response: {await ctx.elicit('Please review your profile', Profile)}"
+
+
+@server.tool
+async def test_elicitation_sep1330_enums(ctx: ToolContext) -> str:
+    """Asks for choices, of every form that there is."""
+    return f"User response: {await ctx.elicit('Please choose', JsonSchema(CHOICES))}"
+
+
+@server.tool
+async def test_streaming_elicitation(ctx: ToolContext) -> str:
+    """Asks the client's user, in whatever way its protocol version has."""
+    return f"User response: {await ctx.elicit('What is your name?', Named)}"
+
+
+@server.tool
+async def test_missing_capability(ctx: ToolContext) -> str:
+    """Serves only clients with a model."""
+    declared = ctx.context.client_capabilities
+    if declared is None or declared.sampling is None:
+        raise MissingCapabilityError({"sampling": {}})
+    return "The client has a model"
+
+
+@server.tool
+async def test_input_required_result_elicitation(ctx: ToolContext) -> str:
+    """Asks for a name."""
+    answer = await ctx.elicit("What is your name?", Named, key="user_name")
+    return f"Hello, {answer.data.name}!" if isinstance(answer, Accepted) else "Hello!"
+
+
+@server.tool
+async def test_input_required_result_sampling(ctx: ToolContext) -> str:
+    """Asks the client's model for a capital."""
+    answer = await ctx.sample("What is the capital of France?", max_tokens=100, key="capital_question")
+    return f"The model said: {answer.text}"
+
+
+@server.tool
+async def test_input_required_result_list_roots(ctx: ToolContext) -> str:
+    """Asks the client for its roots."""
+    roots = await ctx.list_roots(key="client_roots")
+    return f"The client has {len(roots)} roots"
+
+
+@server.tool
+async def test_input_required_result_request_state(ctx: ToolContext) -> str:
+    """Asks whether to go on; the state that comes back with the answer was checked when the body goes on."""
+    answer = await ctx.elicit("Go on?", Confirmed, key="confirm")
+    return f"state-ok, {type(answer).__name__}"
+
+
+@server.tool
+async def test_input_required_result_tampered_state(ctx: ToolContext) -> str:
+    """Asks whether to go on; a state that somebody changed is refused."""
+    answer = await ctx.elicit("Go on?", Confirmed, key="confirm")
+    return f"Gone on: {type(answer).__name__}"
+
+
+@server.tool
+async def test_input_required_result_multiple_inputs(ctx: ToolContext) -> str:
+    """Asks the user, the model and the client, all in one round."""
+    answers: dict[str, Any] = {}
+
+    async def keep(name: str, asking: Awaitable[Any]) -> None:
+        answers[name] = await asking
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep, "name", ctx.elicit("What is your name?", Named, key="user_name"))
+        group.start_soon(keep, "greeting", ctx.sample("Generate a greeting", max_tokens=50, key="greeting"))
+        group.start_soon(keep, "roots", ctx.list_roots(key="client_roots"))
+    return f"Got {', '.join(sorted(answers))}"
+
+
+@server.tool
+async def test_input_required_result_multi_round(ctx: ToolContext) -> str:
+    """Asks one thing after the other."""
+    first = await ctx.elicit("What is your name?", Named, key="step1")
+    second = await ctx.elicit("What is your favorite color?", Colored, key="step2")
+    return f"Got {first} and {second}"
+
+
+@server.tool
+async def test_input_required_result_capabilities(ctx: ToolContext) -> str:
+    """Asks what the client can be asked."""
+    try:
+        name = str(await ctx.elicit("What is your name?", Named, key="user_name"))
+    except ElicitationNotSupportedError:
+        name = "nobody"
+    greeting = await ctx.sample(f"Greet {name}", max_tokens=50, key="greeting")
+    return greeting.text
+
+
 # Prompts
 
 
@@ -217,6 +383,13 @@ async def test_prompt_with_embedded_resource(
 async def test_prompt_with_image() -> list[Any]:
     """A prompt with an image."""
     return [Image(data=PNG, format="png"), "Please analyze the image above."]
+
+
+@server.prompt
+async def test_input_required_result_prompt(ctx: PromptContext) -> str:
+    """A prompt that asks for what it is about."""
+    answer = await ctx.elicit("What is the context?", Background, key="user_context")
+    return f"Work on this: {answer.data.context if isinstance(answer, Accepted) else 'nothing in particular'}"
 
 
 # Resources
