@@ -44,6 +44,16 @@ async def large() -> dict[str, list[str]]:
 
 
 @Tool
+async def free(text: str) -> dict[str, str]:
+    return {"text": text}
+
+
+@Tool(authorities="admin", rate_limit={"max_requests": 1_000_000, "window_ms": 10, "partition_by": "user"})
+async def guarded(text: str) -> dict[str, str]:
+    return {"text": text}
+
+
+@Tool
 async def nap(seconds: float) -> dict[str, float]:
     await anyio.sleep(seconds)
     return {"slept": seconds}
@@ -108,6 +118,15 @@ async def called(server: FrontMcp, name: str = "echo", arguments: Any = None, ti
         return await cpu(lambda: direct.call_tool(name, arguments), times)
 
 
+async def policed(name: str) -> float:
+    """A tool of a server with policies and limits, called by an admin."""
+    admin: Any = {"user": {"sub": "nour", "roles": ["admin"]}}
+    profiles = {"admin": {"roles": {"any": ["admin"]}}}
+    server = FrontMcp("bench", tools=[free, guarded], authorities={"profiles": profiles}, autoload_plugins=False)
+    async with create_direct(server) as direct:
+        return await cpu(lambda: direct.call_tool(name, {"text": "x"}, auth_context=admin), 2000)
+
+
 async def nested() -> float:
     """What one more inner call costs."""
     return (await called(make(), "fan", {"n": 200}, 20) - await called(make(), "fan", {"n": 100}, 20)) / 100
@@ -140,6 +159,7 @@ async def main() -> None:
         ("20 Will hooks, added", await called(make([will(n) for n in range(20)])) - plain, "µs"),
         ("20 Around hooks, added", await called(make([around(n) for n in range(20)])) - plain, "µs"),
         ("20 hooks of other tools, added", await called(make([around(n, "other_*") for n in range(20)])) - plain, "µs"),
+        ("a rate limit and an authority, added", await policed("guarded") - await policed("free"), "µs"),
         ("list of 1,000 tools", await listed() / 1000, "ms"),
         ("result of 100 kB", await called(make(), "large", {}, 50) / 1000, "ms"),
         ("depth of 200", await called(make(), "deep", {"depth": 200}, 20) / 1000, "ms"),

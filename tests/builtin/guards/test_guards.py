@@ -618,10 +618,12 @@ class TestStart:
             FrontMcp("desk", tools=[limited(**option)], plugins=["no:guards"]).check()
 
     def test_a_tool_without_limits_has_no_step_of_theirs(self) -> None:
-        server = FrontMcp("desk", tools=[limited()], throttle={"max_partitions": 5})
+        server = FrontMcp("desk", tools=[limited()], throttle={"max_partitions": 5}, authorities={})
         server.check()
-        steps = server.find("ping").plan.steps  # type: ignore[union-attr]
-        assert not [step for hook in steps.values() for step in hook if step.plugin == "guards"]
+        plan = server.find("ping").plan  # type: ignore[union-attr]
+        plugins = {step.plugin for steps in plan.steps.values() for step in steps}
+        assert plugins.isdisjoint({"guards", "authorities"})
+        assert (plan.guard, plan.authorize, plan.around) == (None, None, None)
 
 
 class Confirm(BaseModel):

@@ -96,6 +96,18 @@ async def test_partitions_beyond_the_most_are_refused_until_there_is_room(
     assert await store.hit("new", limit=2, window=10) is None
 
 
+async def test_a_hundred_thousand_partitions_are_the_most_by_default(clock: Clock) -> None:
+    store = MemoryGuardStore(clock=clock)
+    for number in range(100_000):
+        assert await store.hit(f"user:{number}", limit=5, window=60) is None
+    for number in range(1000):
+        assert await store.hit(f"other:{number}", limit=5, window=60) == 60
+    assert len(store) == 100_000
+    clock.now = 61.0
+    assert await store.hit("later", limit=5, window=60) is None
+    assert len(store) == 1
+
+
 async def test_room_is_made_in_all_windows(store: MemoryGuardStore, clock: Clock) -> None:
     for number in range(100):
         await store.hit(f"k{number}", limit=1, window=1)
