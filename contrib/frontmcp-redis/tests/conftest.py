@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 import redis
 
-PATIENCE = 20
+PATIENCE = 30
+WORKER = Path(__file__).parent / "http_worker.py"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class RedisServer:
     """A Redis that can be stopped and started again, with nothing on disk."""
 
     def __init__(self, binary: str, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,3 +89,48 @@ def own_redis(redis_binary: str, tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.stop()
+
+
+class Worker:
+    """A process that serves, and what it logged."""
+
+    def __init__(self, redis_url: str, log: Path, keys: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self.log = log
+        path = os.pathsep.join(sys.path)
+        environ = {**os.environ, "PYTHONPATH": path, "FRONTMCP_STATE_KEYS": keys}
+        with log.open("w") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, str(WORKER), redis_url, str(self.port)], env=environ, stderr=stderr
+            )
+
+    def wait(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, "the worker does not listen"
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def http_workers(tmp_path: Path) -> Callable[[int, str], AbstractContextManager[list[Worker]]]:
+    """``with http_workers(2, redis_url) as (here, there)``: processes of one server."""
+
+    @contextmanager
+    def workers(count: int, redis_url: str) -> Iterator[list[Worker]]:
+        keys = secrets.token_hex(32)
+        started = [Worker(redis_url, tmp_path / f"worker-{number}.log", keys) for number in range(count)]
+        try:
+            for each in started:
+                each.wait()
+            yield started
+        finally:
+            for each in started:
+                each.process.kill()
+                each.process.wait()
+
+    return workers

@@ -1,16 +1,20 @@
-"""A process of a server over HTTP, whose tools change what it serves: ``http_worker.py REDIS PORT``."""
+"""A process of a server over HTTP, whose tools change what it serves and ask: ``http_worker.py REDIS PORT``."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Literal
 
-from frontmcp_redis import RedisChanges
+from frontmcp_redis import RedisChanges, RedisStates
+from pydantic import BaseModel
 
-from frontmcp import FrontMcp, Tool
+from frontmcp import Accepted, FrontMcp, Tool, ToolContext
 
 url, port = sys.argv[1:]
-server = FrontMcp("workers", plugins=[RedisChanges], change_bus=url, autoload_plugins=False)
+server = FrontMcp(
+    "workers", plugins=[RedisChanges, RedisStates], change_bus=url, state_store=url, autoload_plugins=False
+)
 
 
 @server.resource("ticket://{id}")
@@ -47,6 +51,29 @@ async def relist(name: Literal["tools", "resources", "prompts"]) -> str:
     """Say that a list changed."""
     await server.list_changed(name)
     return name
+
+
+class Sure(BaseModel):
+    sure: bool
+
+
+runs = [0]
+
+
+@server.tool
+async def prepare() -> str:
+    """Say in which process, and that it was long."""
+    return f"{os.getpid()} {'x' * 40_000}"
+
+
+@server.tool
+async def purge(ctx: ToolContext) -> str:
+    """Ask, and say which process prepared and which one finished, how often."""
+    prepared = (await ctx.call_tool("prepare")).content[0].text  # type: ignore[union-attr]
+    answer = await ctx.elicit("Sure?", Sure)
+    runs[0] += 1
+    sure = isinstance(answer, Accepted) and answer.data.sure
+    return f"{prepared.split()[0]} {os.getpid()} {sure} {runs[0]}"
 
 
 server.run("http", port=int(port))

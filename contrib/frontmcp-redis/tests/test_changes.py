@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -23,48 +17,8 @@ from mcp import Client
 from frontmcp import ConfigurationError, FrontMcp
 from frontmcp.interfaces import EVERYTHING, ChangeBus
 
-WORKER = Path(__file__).parent / "http_worker.py"
 PATIENCE = 30
 ERAS = ["2026-07-28", "legacy"]
-
-
-class Worker:
-    """A process that serves, and what it logged."""
-
-    def __init__(self, redis_url: str, log: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/mcp"
-        self.log = log
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        with log.open("w") as stderr:
-            self.process = subprocess.Popen(
-                [sys.executable, str(WORKER), redis_url, str(self.port)], env=environ, stderr=stderr
-            )
-
-    def wait(self) -> None:
-        end = time.monotonic() + PATIENCE
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end, "the worker does not listen"
-            time.sleep(0.02)
-
-
-@contextmanager
-def workers(count: int, redis_url: str, folder: Path) -> Iterator[list[Worker]]:
-    started = [Worker(redis_url, folder / f"worker-{number}.log") for number in range(count)]
-    try:
-        for each in started:
-            each.wait()
-        yield started
-    finally:
-        for each in started:
-            each.process.kill()
-            each.process.wait()
 
 
 class Hearing:
@@ -111,8 +65,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_what_one_process_changes_the_clients_of_another_hear(era: str, url: str, tmp_path: Path) -> None:
-    with workers(2, url, tmp_path) as (here, there):
+async def test_what_one_process_changes_the_clients_of_another_hear(era: str, url: str, http_workers: Any) -> None:
+    with http_workers(2, url) as (here, there):
         async with hearing(here.url, era) as (client, heard), Client(there.url, cache=None) as other:
             await other.call_tool("add", {"name": "later"})
             await heard.heard("tools")
@@ -128,8 +82,8 @@ async def test_what_one_process_changes_the_clients_of_another_hear(era: str, ur
             assert "later" in [tool.name for tool in (await other.list_tools()).tools]
 
 
-async def test_a_process_that_is_killed_takes_nothing_along(url: str, tmp_path: Path) -> None:
-    with workers(3, url, tmp_path) as (here, there, killed):
+async def test_a_process_that_is_killed_takes_nothing_along(url: str, http_workers: Any) -> None:
+    with http_workers(3, url) as (here, there, killed):
         async with hearing(here.url, ERAS[0]) as (_, heard), Client(there.url, cache=None) as other:
             async with anyio.create_task_group() as group:
                 group.start_soon(_relist_until_it_dies, killed.url)
@@ -149,8 +103,8 @@ async def _relist_until_it_dies(url: str) -> None:
         return
 
 
-async def test_redis_goes_and_comes_back_under_load(own_redis: Any, tmp_path: Path) -> None:
-    with workers(2, own_redis.url, tmp_path) as (here, there):
+async def test_redis_goes_and_comes_back_under_load(own_redis: Any, http_workers: Any) -> None:
+    with http_workers(2, own_redis.url) as (here, there):
         async with hearing(here.url, ERAS[0]) as (_, heard), Client(there.url, cache=None) as other:
             await other.call_tool("relist", {"name": "tools"})
             await heard.heard("tools")

@@ -317,6 +317,36 @@ async def test_a_session_belongs_to_its_token(signers: Any, trust: Any) -> None:
             assert (await post(token, PING, **session)).status_code == status
 
 
+async def test_a_session_lends_its_rights_to_nobody(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    admin = signer.token(roles=["admin"])
+    purging = {**PING, "method": "tools/call", "params": {"name": "purge", "arguments": {}}}
+    async with raw(make({**trust, "public_key": signer.pem, "required": False}), json_response=True) as post:
+        for opener, others in ((admin, (None, signer.token(sub="dana"))), (None, (admin,))):
+            opened = await post(opener)
+            session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+            own = await post(opener, purging, **session)
+            assert ("purged by nour" in own.text) == (opener is admin)
+            for other in others:
+                refused = await post(other, purging, **session)
+                assert "purged" not in refused.text
+                assert refused.status_code == 404 or "SESSION_OWNED" in refused.text
+
+
+async def test_a_good_token_is_not_logged_either(signers: Any, trust: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = signers["ES256"].token()
+    async with raw(make({**trust, "public_key": signers["ES256"].pem})) as post:
+        for mode in ("auto", "legacy"):
+            async with client(post.url, token, mode) as opened:
+                await opened.call_tool("whoami")
+                assert (await opened.call_tool("purge")).is_error
+                assert (await opened.call_tool("nothing")).is_error
+    ours = [record for record in caplog.records if not record.name.startswith(("httpx", "httpcore", "mcp.client"))]
+    assert ours
+    assert token not in "\n".join(f"{record.getMessage()} {record.__dict__}" for record in ours)
+
+
 # Keys that change
 
 

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from frontmcp import (
+    App,
     Call,
     FrontMcp,
     Option,
@@ -564,6 +565,26 @@ async def test_nobody_inherits_the_rights_of_an_earlier_call(mcp: Any, tool: str
     (await mcp.as_user("dana").tools.call(tool)).assert_error("AUTHORITY_DENIED")
     assert (await admin.tools.call(tool)).text() == "purged by nour"
     (await mcp.tools.call(tool)).assert_error("AUTHORITY_DENIED")
+
+
+async def test_a_policy_holds_whatever_app_calls() -> None:
+    desk = App(id="desk")
+    shop = App(id="shop")
+
+    @desk.tool(authorities="admin")
+    async def purge() -> str:
+        return "purged"
+
+    @shop.tool
+    async def sell(ctx: ToolContext, name: str) -> str:
+        return (await ctx.call_tool(name)).content[0].text  # type: ignore[union-attr]
+
+    async with create_direct(FrontMcp("both", apps=[desk, shop], authorities={"profiles": PROFILES})) as direct:
+        for name in ("purge", "desk:purge", "desk.purge"):
+            with pytest.raises(AuthorityDeniedError, match='Access denied to Tool "desk:purge"'):
+                await direct.call_tool("sell", {"name": name})
+        admin: Any = {"user": {"sub": "nour", "roles": ["admin"]}}
+        assert await direct.call_tool("sell", {"name": "purge"}, auth_context=admin)
 
 
 async def test_lists_are_each_callers_own(mcp: Any) -> None:
