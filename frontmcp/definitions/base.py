@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from mcp_types import Icon
 
-from frontmcp.arguments import keywords_of
+from frontmcp.arguments import called, keywords_of, several
 from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
 from frontmcp.definitions.body import Body, read_body
@@ -70,10 +70,13 @@ class Definition:
         self.given_name = name
         self.title = title
         self.given_description = description
-        self.icons = list(icons)
+        self.icons = several("icons", icons)
         self.meta = dict(meta or {})
-        self.tags = tuple(tags)
+        self.tags = tuple(several("tags", tags))
         self.options = {key: value for key, value in options.items() if value is not None}
+        for keyword, text in (("title", title), ("description", description)):
+            if not isinstance(text, str | None):
+                raise ConfigurationError(f"{self.noun}: {keyword}= is text, not {called(text)}")
         self.target: Any = None
         self.namespace: Mapping[str, Any] | None = None
         if name is not None:
@@ -249,12 +252,19 @@ def place_of(target: Any) -> str:
     name = getattr(written, "__qualname__", None)
     if name is None:
         return f"an instance of {place_of(type(written))}"
-    function = inspect.unwrap(as_execute(written) or written)
-    # The loop that an agent inherits is not where the user wrote it.
-    is_ours = (getattr(function, "__module__", None) or "").startswith("frontmcp.contexts.")
-    code = None if is_ours else getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(_function_of(written)), "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return f"{written.__module__}.{name}{where}"
+
+
+def _function_of(target: Any) -> Any:
+    """A function that stands where the target does: ``execute``, or any other of a class; else the target itself."""
+    execute = as_execute(target)
+    # The loop that an agent inherits is not where the user wrote it.
+    is_ours = (getattr(execute, "__module__", None) or "").startswith("frontmcp.contexts.")
+    if not inspect.isclass(target) or (inspect.isroutine(execute) and not is_ours):
+        return execute
+    return next(filter(inspect.isfunction, vars(target).values()), target)
 
 
 def as_execute(target: Any) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args, get_origin
 
+from frontmcp.arguments import nearest
 from frontmcp.contexts.base import Context
 from frontmcp.errors import ConfigurationError
 from frontmcp.providers import Inject
@@ -96,9 +98,10 @@ def read_body(target: Any, namespace: Mapping[str, Any] | None, context_class: t
 def _execute_of(cls: type[Context]) -> Callable[..., Any]:
     name = cls._body
     execute = getattr(cls, name, None)
-    if not callable(execute):
-        raise ConfigurationError(f"the class has no {name} method")
-    if isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
+    if execute is None:
+        near = nearest(name, vars(cls))
+        raise ConfigurationError(f"the class has no {name} method{near and f'{near} Call it {name}'}")
+    if not callable(execute) or isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         raise ConfigurationError(f"{name} must be a plain method, whose first parameter is self")
     if any(each.default is each.empty for each in _named(inspect.signature(cls).parameters)):
         raise ConfigurationError("__init__ takes arguments, but nobody passes any: Annotated[X, Inject()] gets an X")
@@ -153,10 +156,27 @@ def _refuse_generators(function: Any) -> None:
 
 def _drop_self(found: Parameters) -> None:
     first = next(iter(found.values()), None)
-    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
+    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD) or _is_input(first):
         raise ConfigurationError("execute is a method: its first parameter is self")
     if first.kind is not first.VAR_POSITIONAL:
         del found[first.name]
+    for each in found.values():
+        if _context_class(each.annotation) is not None:
+            raise ConfigurationError(f"parameter {each.name!r}: in a class the context is self; drop it")
+
+
+def _is_input(parameter: inspect.Parameter) -> bool:
+    """Whether a first parameter is meant as an argument: annotated, and not with what an instance is."""
+    named_self = parameter.name == "self" or parameter.annotation is Any
+    return not named_self and parameter.kind is not parameter.VAR_POSITIONAL
+
+
+def _context_class(annotation: Any) -> type[Context] | None:
+    """The context that an annotation stands for, alone or ``| None``."""
+    if get_origin(annotation) in (typing.Union, types.UnionType):
+        members = [each for each in get_args(annotation) if each is not type(None)]
+        annotation = members[0] if len(members) == 1 else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Context) else None
 
 
 def _refuse_foreign_context(name: str, annotation: Any, context_class: type[Context]) -> None:
@@ -170,17 +190,20 @@ def _refuse_foreign_context(name: str, annotation: Any, context_class: type[Cont
 
 
 def _context_parameter(found: Parameters, context_class: type[Context]) -> tuple[str | None, type[Context] | None]:
+    taken: tuple[str | None, type[Context] | None] = None, None
     for name, parameter in found.items():
-        annotation = parameter.annotation
-        if not (isinstance(annotation, type) and issubclass(annotation, Context)):
-            _refuse_foreign_context(name, annotation, context_class)
-            continue
-        if issubclass(annotation, context_class):
-            return name, annotation
-        if issubclass(context_class, annotation):
-            return name, context_class
-        raise ConfigurationError(f"parameter {name!r}: the context here is a {context_class.__name__}")
-    return None, None
+        annotation = _context_class(parameter.annotation)
+        if annotation is None:
+            _refuse_foreign_context(name, parameter.annotation, context_class)
+        elif taken[0] is not None:
+            raise ConfigurationError(f"parameters {taken[0]!r} and {name!r} both take the context; drop one")
+        elif issubclass(annotation, context_class):
+            taken = name, annotation
+        elif issubclass(context_class, annotation):
+            taken = name, context_class
+        else:
+            raise ConfigurationError(f"parameter {name!r}: the context here is a {context_class.__name__}")
+    return taken
 
 
 def injected_type(annotation: Any) -> Any:
@@ -199,6 +222,6 @@ def _fields(found: Parameters, taken: set[str | None]) -> Parameters:
         if parameter.kind is parameter.VAR_KEYWORD or name in taken:
             continue
         if name in ("self", "cls") and parameter.annotation is Any and not fields:
-            raise ConfigurationError("it is a method: list it bound, as tools=[thing.method]")
+            raise ConfigurationError("it is a method: list it bound, as tools=[thing.method], and undecorated")
         fields[name] = parameter
     return fields

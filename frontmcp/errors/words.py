@@ -9,6 +9,8 @@ def describe(error: BaseException | None) -> str:
         text = "Unknown error" if error is None else str(error) or type(error).__name__
     except Exception:
         return type(error).__name__
+    if isinstance(error, KeyError):
+        return f"KeyError: {text}"
     forgotten = "'coroutine'" in text and isinstance(error, AttributeError | TypeError)
     return f"{text}; is an await missing?" if forgotten else text
 

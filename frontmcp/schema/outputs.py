@@ -11,12 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaSerializer
 
 from frontmcp.errors import ConfigurationError, InvalidOutputError
-from frontmcp.schema.issues import data_path
+from frontmcp.schema.issues import data_path, issues
 from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, admits_null, check_schema, wrapped_schema
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
 from frontmcp.schema.values import as_object, dotted, json_text, jsonable, unserializable
 
 MISMATCH = "output does not match outputSchema"
+_UNFIT: Any = object()
 
 
 Check: TypeAlias = Callable[[Any], list[Json]]
@@ -146,6 +147,9 @@ def _dumper(adapter: TypeAdapter[Any]) -> Callable[[Any], Any]:
         try:
             valid = validate(value, by_alias=True, by_name=True)
         except ValidationError:
+            valid = _UNFIT
+        if valid is _UNFIT:
+            # Not while the other error is handled, which shows the value, and would be the context of what is raised.
             valid = _from_json_data(validate, value)
         try:
             return serialize(valid, mode="json", by_alias=True, warnings=False, fallback=as_object)
@@ -161,8 +165,10 @@ def _from_json_data(validate: Callable[..., Any], value: Any) -> Any:
     try:
         return validate(data, by_alias=True, by_name=True)
     except ValidationError as error:
-        path = data_path(error.errors(include_input=False)[0], data, _Everything())
-    raise _mismatch(path)
+        found = issues(error, data, _Everything())[0]
+    mismatch = _mismatch(found["path"])
+    mismatch.add_note(found["message"])
+    raise mismatch
 
 
 class _Everything:

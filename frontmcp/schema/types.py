@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, PydanticSchemaGenerationError, TypeAdapter
+from pydantic import BaseModel, ConfigDict, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from typing_extensions import TypedDict
@@ -73,6 +73,8 @@ def schema_of(adapter: TypeAdapter[Any], mode: Mode) -> Json:
     """
     try:
         schema = adapter.json_schema(mode=mode, schema_generator=_ListedSchema)
+    except PydanticInvalidForJsonSchema as error:
+        raise ConfigurationError("it is of a type that JSON has nothing for") from error
     except Exception as error:
         raise ConfigurationError(_first_line(error)) from error
     schema = inline_references(schema)
@@ -95,6 +97,8 @@ def type_of_shape(shape: Shape, name: str, *, others: Any = None) -> Any:
             raise ConfigurationError(f"a field's name is text, not {field!r}")
         if isinstance(given, tuple) and len(given) != 2:
             raise ConfigurationError(f"a field is a type, or (type, default), not {given!r}")
+        if isinstance(given, dict | list):
+            raise ConfigurationError("a field is a type, or (type, default); a schema goes into JsonSchema({…})")
     extra = {} if others is None else {"extra_items": others}
     type_ = _typed_dict(name, {field: _field(given) for field, given in shape.items()}, **extra)
     type_.__pydantic_config__ = ConfigDict(allow_inf_nan=False)

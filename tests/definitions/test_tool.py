@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -11,7 +12,17 @@ import pytest
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from frontmcp import App, ConfigurationError, FrontMcp, Image, Tool, ToolContext, create_direct
+from frontmcp import (
+    App,
+    ConfigurationError,
+    FrontMcp,
+    Image,
+    InvalidOutputError,
+    Tool,
+    ToolContext,
+    ToolExecutionError,
+    create_direct,
+)
 from frontmcp.definitions.app import as_definition
 from frontmcp.definitions.base import snake_case
 
@@ -430,3 +441,129 @@ def test_a_result_with_a_plain_class_is_named_with_its_fix() -> None:
     ) as told:
         FrontMcp("s", tools=[find]).check()
     assert "Inject" not in str(told.value)
+
+
+def misspelt() -> Any:
+    class Misspelt(ToolContext):
+        async def excute(self) -> None: ...
+
+    return Misspelt
+
+
+def without_self() -> Any:
+    class WithoutSelf(ToolContext):
+        async def execute(x: int) -> None: ...  # type: ignore[misc]
+
+    return WithoutSelf
+
+
+def computed() -> Any:
+    class Computed(ToolContext):
+        @property
+        def execute(self) -> int:
+            return 1
+
+        def other(self) -> None: ...
+
+    return Computed
+
+
+def with_a_context() -> Any:
+    class WithAContext(ToolContext):
+        async def execute(self, ctx: ToolContext) -> None: ...
+
+    return WithAContext
+
+
+def with_two_contexts() -> Any:
+    async def two(a: ToolContext, b: ToolContext | None = None) -> None: ...
+
+    return two
+
+
+def of_a_class() -> Any:
+    class Clerk:
+        def method(self, x: int) -> None: ...
+
+    return Clerk.method
+
+
+def with_a_callback() -> Any:
+    async def callback(f: Callable[[int], int]) -> None: ...
+
+    return callback
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (misspelt, 'the class has no execute method; did you mean "excute"? Call it execute'),
+        (without_self, "execute is a method: its first parameter is self"),
+        (computed, "execute must be a plain method, whose first parameter is self"),
+        (with_a_context, "parameter 'ctx': in a class the context is self; drop it"),
+        (with_two_contexts, "parameters 'a' and 'b' both take the context; drop one"),
+        (of_a_class, "it is a method: list it bound, as tools=[thing.method], and undecorated"),
+        (with_a_callback, "parameter 'f': it is of a type that JSON has nothing for"),
+    ],
+)
+def test_a_body_that_can_not_be_served_is_told_with_its_place_and_the_fix(make: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        FrontMcp("s", tools=[Tool()(make())]).check()
+    assert str(refused.value).startswith('Tool "') and f"({__file__}:" in str(refused.value)
+    assert str(refused.value).endswith(f": {said}")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"tags": "billing"}, "tags= takes a list, not an object of str"),
+        ({"icons": "icon.png"}, "icons= takes a list, not an object of str"),
+        ({"description": 3}, "description= is text, not an object of int"),
+        ({"title": ["Billing"]}, "title= is text, not an object of list"),
+        ({"input_schema": {"type": "object", "properties": {}}}, "a schema goes into JsonSchema({…})"),
+        ({"output_schema": {"type": "object", "properties": {}}}, "a schema goes into JsonSchema({…})"),
+    ],
+)
+def test_keywords_of_the_wrong_kind_are_told(keywords: dict[str, Any], said: str) -> None:
+    async def body(**kwargs: Any) -> Any: ...
+
+    with pytest.raises(ConfigurationError) as refused:
+        FrontMcp("s", tools=[Tool(**keywords)(body)]).check()
+    assert said in str(refused.value)
+
+
+async def test_a_context_may_be_optional() -> None:
+    @Tool
+    async def named(ctx: ToolContext | None = None, other: int = 1) -> str:
+        assert ctx is not None
+        return ctx.name
+
+    async with create_direct(FrontMcp("s", tools=[named])) as direct:
+        (listed,) = await direct.list_tools()
+        assert set(listed.input_schema["properties"]) == {"other"}
+        (block,) = (await direct.call_tool("named")).content
+    assert isinstance(block, TextContent) and block.text == "named"
+
+
+@pytest.mark.parametrize("annotation", [int, list[int]])
+async def test_a_result_that_does_not_fit_says_why_but_not_what_it_was(annotation: Any) -> None:
+    async def body() -> Any:
+        return ["s3cret"] if annotation is not int else "s3cret"
+
+    body.__annotations__["return"] = annotation
+    async with create_direct(FrontMcp("s", tools=[body])) as direct:
+        with pytest.raises(InvalidOutputError) as told:
+            await direct.call_tool("body")
+    assert any("Input should be a valid integer" in note for note in told.value.__notes__)
+    assert "input_value" not in "".join(traceback.format_exception(told.value))
+
+
+async def test_a_key_error_says_that_it_is_one() -> None:
+    @Tool
+    async def lookup() -> Any:
+        return {}["id"]
+
+    async with create_direct(FrontMcp("s", tools=[lookup])) as direct:
+        with pytest.raises(ToolExecutionError) as told:
+            await direct.call_tool("lookup")
+    assert str(told.value) == "Tool \"lookup\" execution failed: KeyError: 'id'"
