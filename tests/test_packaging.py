@@ -36,6 +36,25 @@ for package in (frontmcp, plugins_builtin):
             importlib.import_module(module.name)
 """
 
+CONTRIB = sorted(path.parent for path in ROOT.glob("contrib/*/pyproject.toml"))
+
+CONTRIB_REPORT = """
+import importlib.metadata, json, pathlib, sys
+from frontmcp import FrontMcp
+
+def typed(point):
+    package = sys.modules[point.module.partition(".")[0]]
+    return (pathlib.Path(package.__file__).parent / "py.typed").is_file()
+
+server = FrontMcp("desk")
+server.check()
+points = importlib.metadata.entry_points(group="frontmcp.plugins")
+print(json.dumps({
+    "statuses": {info.name: info.status for info in server.plugins.infos if info.origin != "built-in"},
+    "typed": {point.name: typed(point) for point in points},
+}))
+"""
+
 SERVER = """
 from frontmcp import FrontMcp, Tool
 
@@ -108,6 +127,15 @@ def editable(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return Environment(tmp_path_factory.mktemp("editable"), "--editable", str(ROOT))
 
 
+@pytest.fixture(scope="module")
+def contributed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Every distribution of contrib beside frontmcp, all from wheels."""
+    folder = tmp_path_factory.mktemp("contrib-dist")
+    for each in CONTRIB:
+        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, each, cwd=folder)
+    return Environment(tmp_path_factory.mktemp("contributed"), str(wheel), *map(str, folder.glob("*.whl")))
+
+
 def test_the_wheel_holds_two_typed_packages_and_the_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     information = f"frontmcp-{PROJECT['version']}.dist-info"
@@ -158,3 +186,14 @@ def test_without_extras_the_command_line_says_what_is_missing(editable: Environm
     assert done.returncode != 0
     assert "frontmcp[cli]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_contrib_offers_is_found_once_installed(contributed: Environment) -> None:
+    report = json.loads(contributed.run("python", "-c", CONTRIB_REPORT))
+    offered = {
+        name
+        for each in CONTRIB
+        for name in tomllib.loads((each / "pyproject.toml").read_text())["project"]["entry-points"]["frontmcp.plugins"]
+    }
+    assert report["statuses"] == dict.fromkeys(offered, "active")
+    assert report["typed"] == dict.fromkeys(offered, True)
