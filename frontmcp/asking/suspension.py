@@ -22,6 +22,9 @@ from frontmcp.interfaces import StateStore
 
 logger = logging.getLogger("frontmcp.asking")
 
+SIBLING_TURNS: Final = 5
+"""How often a question lets others run before it suspends: on asyncio a failure needs some to cancel a task."""
+
 ANSWER: Final = "The client's answer"
 
 SHIELD_SECONDS: Final = 0.2
@@ -99,7 +102,8 @@ class Suspension:
             except BaseException as error:
                 if not is_left(error):
                     raise
-        if self._pending:
+        # Without it what asked was cancelled by the body itself, which has ended in another way.
+        if self._scope.cancel_called:
             return Suspended(self._pending, await self._state())
         self._warn_of_unclaimed()
         if failure is not None:
@@ -125,8 +129,9 @@ class Suspension:
         self._pending[key] = question
         self._asked[key] = name
         self._waiting.update(map(id, _lineage(call)))
-        # Siblings get the chance to reach their own question: all travel in one round.
-        await anyio.lowlevel.checkpoint()
+        # Siblings get the chance to reach their own question, for all travel in one round, or to fail and end this one.
+        for _ in range(SIBLING_TURNS):
+            await anyio.lowlevel.checkpoint()
         self._scope.cancel("the client is asked")
         with anyio.move_on_after(SHIELD_SECONDS):
             await anyio.sleep_forever()

@@ -171,6 +171,30 @@ class Three(ToolContext):
         return got
 
 
+@Tool(description="Two questions at once, of which the client can't be asked one")
+class HalfOffered(ToolContext):
+    async def execute(self, first: Literal["form", "model"]) -> dict[str, Any]:
+        async def form() -> None:
+            await self.elicit("What is your name?", Name)
+
+        async def model() -> None:
+            await self.sample("Greet")
+
+        async with anyio.create_task_group() as group:
+            for ask in (form, model) if first == "form" else (model, form):
+                group.start_soon(ask)
+        return {}
+
+
+@Tool(description="Wait for the client's model, and say when that ends")
+class Wait(ToolContext):
+    async def execute(self) -> str:
+        try:
+            return (await self.sample("Hi")).text
+        finally:
+            JOURNAL.append("left")
+
+
 @Tool(description="Count how often it runs")
 async def post(what: str) -> dict[str, Any]:
     JOURNAL.append(f"post {what}")
@@ -300,7 +324,7 @@ async def ask_badly(ctx: ToolContext, what: Literal["nested", "array", "url"]) -
 
 TOOLS: list[Any] = [
     Capital, capital_sync, talk, forecast, where, where_sync, Pay, pay_sync, Modest, Three, post, Nest, Rounds, SameKey,
-    Price, NeedsModel, Refused, choose, choose_raw, ask_badly,
+    Price, NeedsModel, Refused, HalfOffered, Wait, choose, choose_raw, ask_badly,
 ]  # fmt: skip
 
 
@@ -425,6 +449,18 @@ class TestOnEveryRoad:
         mcp.on_sampling(lambda messages, params: "Hello!")
         lacking = [code for code, _ in (await mcp.tools.call("modest")).json()["lacking"]]
         assert lacking == ["ELICITATION_NOT_SUPPORTED"] * 2 + ["SAMPLING_NOT_SUPPORTED", "ROOTS_NOT_SUPPORTED"]
+
+    @pytest.mark.parametrize("first", ["form", "model"])
+    async def test_who_lacks_one_of_two_is_asked_nothing(self, mcp: Any, first: str) -> None:
+        asked: list[str] = []
+
+        @mcp.on_elicitation  # type: ignore[untyped-decorator]
+        def reply(message: str, form: dict[str, Any]) -> str:
+            asked.append(message)
+            return "decline"
+
+        (await mcp.tools.call("half_offered", {"first": first})).assert_error("SAMPLING_NOT_SUPPORTED")
+        assert asked == [] or mcp.road.era == OLDER
 
     async def test_three_kinds_at_once_are_one_round_and_nothing_is_done_twice(self, mcp: Any) -> None:
         answer_all(mcp)
@@ -680,6 +716,7 @@ class TestOlderClients:
         result = await sdk.call_tool("refused", {"what": what})
         assert result.structured_content == {"refused": f"The client answered {method} with an error (-32603)"}
 
+    @pytest.mark.mcp(era=OLDER, transport=["memory", "stdio"])
     async def test_a_call_can_be_cancelled_while_the_model_thinks(self, mcp: Any) -> None:
         asked = anyio.Event()
 
@@ -690,9 +727,25 @@ class TestOlderClients:
 
         mcp.on_sampling(think)
         async with anyio.create_task_group() as group:
-            group.start_soon(mcp.tools.call, "capital", {"of": "France"})
+            group.start_soon(mcp.tools.call, "wait")
             with anyio.fail_after(5):
                 await asked.wait()
             group.cancel_scope.cancel()
+        with anyio.fail_after(5):
+            while "left" not in JOURNAL:
+                await anyio.sleep(0.01)
         mcp.on_sampling(lambda messages, params: "Paris")
         assert (await mcp.tools.call("capital", {"of": "France"})).json()["text"] == "Paris"
+
+
+@pytest.mark.mcp(era=OLDER, transport="http")
+class TestWithoutASession:
+    @pytest.fixture
+    def server(self) -> FrontMcp:
+        JOURNAL.clear()
+        return FrontMcp("desk", tools=TOOLS, http={"stateless": True})
+
+    async def test_the_client_can_not_be_asked(self, mcp: Any) -> None:
+        answer_all(mcp)
+        codes = [code for code, _ in (await mcp.tools.call("modest")).json()["lacking"]]
+        assert codes == [*["ELICITATION_NOT_SUPPORTED"] * 2, *["SAMPLING_NOT_SUPPORTED"] * 2, "ROOTS_NOT_SUPPORTED"]
