@@ -271,6 +271,45 @@ async def test_a_new_tool_is_built_on_those_of_an_existing_server(mcp: Any) -> N
     assert (await admin.tools.call("delete_item", {"item": "lamp"})).json() == "lamp is gone"
 
 
+@of("13_triage_agent")
+async def test_an_agent_triages_with_a_tool_that_only_it_finds(mcp: Any) -> None:
+    assert [tool.name for tool in await mcp.tools.list()] == ["get_ticket", "invoke_triage"]
+    triaged = {"priority": "high", "why": "They pay 900.", "ticket": "T-1"}
+    assert (await mcp.tools.call("invoke_triage", {"ticket_id": "T-1"})).json() == triaged
+    triaged = {"priority": "low", "why": "They pay 20.", "ticket": "T-2"}
+    assert (await mcp.tools.call("invoke_triage", {"ticket_id": "T-2"})).json() == triaged
+    assert 'Tool get_weather failed: Tool "get_weather" not found' in [log.data for log in mcp.notifications.logs()]
+    (await mcp.tools.call("revenue", {"customer": "dana"})).assert_error("TOOL_NOT_FOUND")
+
+
+@of("14_agents_hand_over")
+async def test_an_agent_hands_over_to_one_that_clients_do_not_see(mcp: Any) -> None:
+    assert [tool.name for tool in await mcp.tools.list()] == ["invoke_front_desk"]
+    answer = await mcp.tools.call("invoke_front_desk", {"query": "Which invoice of dana is open?"})
+    assert answer.json() == {"response": "Billing says: 200 are open."}
+    answer = await mcp.tools.call("invoke_front_desk", {"query": "My screen is black"})
+    assert answer.json() == {"response": "Have you tried turning it off and on?"}
+
+
+@of("15_a_guarded_agent")
+async def test_an_agent_may_do_what_its_caller_may(mcp: Any, example: ModuleType) -> None:
+    async def ask(client: Any, query: str) -> str:
+        response: str = (await client.tools.call("invoke_support", {"query": query})).json()["response"]
+        return response
+
+    model = example.Agent.of(example.Support).options["llm"]["adapter"]
+    clerk, manager = mcp.as_user("lee"), mcp.as_user("root", roles=["manager"])
+    assert await ask(clerk, "Refund 500") == (
+        'Sorry: Access denied to Tool "help-desk:invoke_support/refund": attributes.conditions: '
+        "'input.amount' failed 'lte' check against '50'"
+    )
+    assert model.requests[0].offered == ["refund"], "nobody refuses a refund before its amount is known"
+    assert await ask(clerk, "Refund 30") == "I refunded 30."
+    assert (await ask(clerk, "Refund 20")).startswith("Sorry: Rate limit exceeded. Retry after ")
+    assert await ask(manager, "Refund 500") == "I refunded 500."
+    assert model.requests[-1].offered == ["refund", "close_account"]
+
+
 @of("help_desk")
 async def test_the_help_desk_closes_stale_tickets_one_by_one(mcp: Any) -> None:
     result = await mcp.tools.call("close_stale", {"days": 10})

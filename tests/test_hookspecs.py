@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from frontmcp import hookspec, hookspecs
+from frontmcp import FrontMcp, hookspec, hookspecs
 from frontmcp.hookspecs import Spec, read_specs
 
 PAGE = (Path(__file__).parent.parent / "docs" / "hooks.md").read_text()
@@ -29,6 +29,15 @@ def signature(function: Callable[..., Any]) -> str:
 def test_each_hook_has_a_heading_with_its_signature_and_its_kind(name: str) -> None:
     documented = {match["signature"]: match["kind"] for match in SECTION.finditer(PAGE)}
     assert documented.get(signature(FUNCTIONS[name])) == SPECS[name].kind
+
+
+ROW = re.compile(r"^\| `(?P<signature>(?:async def )?\w+\([\w, ]*\))` \| (?P<kind>\w+) \|", re.MULTILINE)
+
+
+def test_hooks_of_built_in_plugins_are_listed() -> None:
+    specs = [spec for name, spec in FrontMcp("desk").plugins.specs.items() if name not in SPECS]
+    listed = {match["signature"]: match["kind"] for match in ROW.finditer(PAGE)}
+    assert listed == {f"{'async def ' * spec.is_async}{spec.signature}": spec.kind for spec in specs}
 
 
 def test_nothing_else_is_documented_as_a_hook() -> None:
