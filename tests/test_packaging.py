@@ -139,7 +139,12 @@ def contributed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
 def test_the_wheel_holds_two_typed_packages_and_the_licence(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     information = f"frontmcp-{PROJECT['version']}.dist-info"
-    assert {name.partition("/")[0] for name in names} == {"frontmcp", "plugins_builtin", information}
+    assert {name.partition("/")[0] for name in names} == {
+        "frontmcp",
+        "plugins_builtin",
+        "pytest_frontmcp.py",
+        information,
+    }
     assert {"frontmcp/py.typed", "plugins_builtin/py.typed", f"{information}/licenses/LICENSE"} <= set(names)
     sources = {
         path.relative_to(ROOT).as_posix()

@@ -287,13 +287,23 @@ def modules_after(statement: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-def test_the_plugin_costs_little_more_than_the_door_which_does_not_load_it() -> None:
+def test_a_run_that_asks_for_no_fixture_pays_nothing_for_the_plugin() -> None:
+    without = modules_after("import pytest")
+    assert modules_after("import pytest, pytest_frontmcp") - without == {"pytest_frontmcp"}
+
+
+def test_the_door_does_not_load_what_is_for_tests() -> None:
     door = modules_after("import frontmcp")
-    plugin = modules_after("import frontmcp, pytest, frontmcp.testing.plugin") - modules_after(
-        "import frontmcp, pytest"
-    )
-    assert {name for name in plugin if not name.startswith("frontmcp.")} == set()
     assert not {name for name in door if name.startswith(("frontmcp.testing", "pytest", "_pytest"))}
+
+
+def test_the_plugin_has_a_name_for_those_who_load_plugins_by_hand(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.makepyfile("async def test_it(mcp): assert await mcp.tools.list() is not None\n")
+    plugins = ("-p", "anyio", "-p", "frontmcp.testing.plugin")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    project.runpytest_subprocess(*plugins, "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 def test_a_failing_tool_shows_its_own_frames_and_them_once(project: pytest.Pytester) -> None:
