@@ -141,6 +141,8 @@ class App:
         exclude: str | Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
         tools: Mapping[str, Mapping[str, Any]] | None = None,
+        resources: Mapping[str, Mapping[str, Any]] | None = None,
+        prompts: Mapping[str, Mapping[str, Any]] | None = None,
         headers: Headers | HeadersOf | None = None,
         discovery_headers: Headers | None = None,
         auth: Any = None,
@@ -151,18 +153,19 @@ class App:
         max_connections: int = 100,
         idle_timeout: float = 300.0,
     ) -> App:
-        """An app that serves the tools of another MCP server, found when the server starts.
+        """An app that serves what another MCP server lists, found when the server starts.
 
-        Each is a tool like any other, with the schemas, title, annotations, icons and ``_meta`` that the other server
-        gives it: hooks, authorities, limits and `call_tool` know no difference.
+        Each of its tools, resources, templates and prompts is one like any other, with the schemas, title,
+        annotations, icons and ``_meta`` that the other server gives it: hooks, authorities, limits and `call_tool` know
+        no difference.
 
         :param target: a server object of the SDK, of FastMCP or of frontmcp; a URL; a command (a list, a string, or
             the SDK's ``StdioServerParameters``).
         :param id: by default the slug of ``name``, or of the name of a server object.
-        :param include: which tools, by patterns like ``"ticket_*"``; ``exclude`` which of these not.
-        :param options: keywords of `Tool` for every tool, such as ``{"authorities": "agent"}``.
-        :param tools: the same for some, by pattern, laid over ``options`` in the order written. At the start each
-            pattern must match a tool.
+        :param include: what of it, by patterns of names and URIs like ``"ticket_*"``; ``exclude`` what of that not.
+        :param options: keywords of `Tool`, `Resource` and `Prompt` for all, such as ``{"authorities": "agent"}``.
+        :param tools: keywords of `Tool` for some, by pattern, laid over ``options`` in the order written. At the start
+            each pattern must match a tool. Likewise ``resources``, by URI, and ``prompts``.
         :param headers: HTTP headers for every request, or a function that gives those of a `Caller`. No token of a
             caller is passed on otherwise.
         :param discovery_headers: HTTP headers to list the tools with, where ``headers`` is a function.
@@ -183,7 +186,9 @@ class App:
             include=patterns(include),
             exclude=patterns(exclude),
             options=dict(options or {}),
-            tools={pattern: dict(each) for pattern, each in (tools or {}).items()},
+            tools=dict(tools or {}),
+            resources=dict(resources or {}),
+            prompts=dict(prompts or {}),
             headers=headers,
             discovery_headers=discovery_headers,
             auth=auth,

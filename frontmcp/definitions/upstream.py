@@ -28,6 +28,8 @@ class UpstreamOptions:
     exclude: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    resources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    prompts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     headers: Headers | HeadersOf | None = field(default=None, repr=False)
     discovery_headers: Headers | None = field(default=None, repr=False)
     auth: Any = field(default=None, repr=False)

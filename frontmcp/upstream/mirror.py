@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import mcp_types as types
 
 from frontmcp.call import Call
-from frontmcp.contexts.tool import ToolContext
+from frontmcp.contexts.base import Context
+from frontmcp.definitions.base import Definition
+from frontmcp.definitions.completion import Completable
+from frontmcp.definitions.prompt import Prompt, PromptArgument
+from frontmcp.definitions.resource import Resource, ResourceTemplate
 from frontmcp.definitions.tool import Tool
 from frontmcp.definitions.upstream import UpstreamOptions
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import JsonSchema, Output, output_as_listed
 
-CallTool: TypeAlias = Callable[[Call, types.Tool, dict[str, Any]], Coroutine[Any, Any, types.CallToolResult]]
+Listed: TypeAlias = types.Tool | types.Resource | types.ResourceTemplate | types.Prompt
+PassOn: TypeAlias = Callable[[Call, Any, dict[str, Any]], Coroutine[Any, Any, Any]]
+"""A call of what is listed, with its input, at the server that lists it."""
+
+Complete: TypeAlias = Callable[[Call, Any, str, str, dict[str, str]], Coroutine[Any, Any, types.Completion]]
+"""Values for an argument of what is listed: its name, what was typed of it, and those already chosen."""
 
 
-class ForeignTool(Tool):
-    """A tool of another server.
+class Foreign(Definition):
+    """A definition of what another server lists.
 
     :ivar listed: as that server lists it.
     :ivar app_id: the app that serves it.
     """
 
-    listed: types.Tool
+    listed: Any
     app_id: str
 
     @property
     def source(self) -> str:
-        return f'a tool of the server behind app "{self.app_id}"'
+        return f'of the server behind app "{self.app_id}"'
+
+
+class ForeignTool(Foreign, Tool):
+    """A tool of another server."""
 
     @cached_property
     def output(self) -> Output | None:
@@ -40,61 +54,157 @@ class ForeignTool(Tool):
         return output_as_listed(given) if isinstance(given, JsonSchema) else super().output
 
 
-def mirror_tools(
-    tools: Iterable[types.Tool], options: UpstreamOptions, app_id: str, call_tool: CallTool, problems: list[str]
-) -> Iterator[ForeignTool]:
-    """Definitions of those tools that are wanted.
+class ForeignResource(Foreign, Resource):
+    """A resource of another server."""
 
-    :param call_tool: calls one.
-    :param problems: is told of what can't be served.
+
+class ForeignTemplate(Foreign, ResourceTemplate):
+    """A resource template of another server."""
+
+
+class ForeignPrompt(Foreign, Prompt):
+    """A prompt of another server."""
+
+
+class Mirror:
+    """Makes definitions of what one server lists.
+
+    :param app_id: the app that serves them.
+    :param pass_on: makes a call of one.
+    :param complete: asks for values of an argument of one; None where the server has no such values.
     """
-    for tool in tools:
-        if not _matches(tool.name, options.include) or _matches(tool.name, options.exclude):
-            continue
-        try:
-            yield _mirrored(tool, options, app_id, call_tool)
-        except (ConfigurationError, TypeError) as error:
-            problems.append(f'app "{app_id}": tool {tool.name!r} can\'t be served: {error}; exclude= leaves it out')
+
+    def __init__(self, options: UpstreamOptions, app_id: str, pass_on: PassOn, complete: Complete | None) -> None:
+        self._options = options
+        self._app_id = app_id
+        self._pass_on = pass_on
+        self._complete = complete
+
+    def definitions(self, listed: Iterable[Listed], problems: list[str]) -> Iterator[Foreign]:
+        """Definitions of what is wanted of it.
+
+        :param problems: is told of what can't be served.
+        """
+        taken: set[tuple[type, str]] = set()
+        for each in listed:
+            if not self._wants(address_of(each)):
+                continue
+            try:
+                yield self._mirrored(each, taken)
+            except (ConfigurationError, TypeError) as error:
+                what = f"{type(each).__name__} {address_of(each)!r}"
+                problems.append(f'app "{self._app_id}": {what} can\'t be served: {error}; exclude= leaves it out')
+
+    def unmatched(self, listed: Sequence[Listed]) -> Iterator[str]:
+        """Patterns of options that match nothing, in words: what they were to protect has another name."""
+        for keyword, kinds in _KEYWORDS.items():
+            addresses = [address_of(each) for each in listed if isinstance(each, kinds)]
+            for pattern in getattr(self._options, keyword):
+                if not any(fnmatchcase(address, pattern) for address in addresses):
+                    yield f'app "{self._app_id}": {keyword}={{"{pattern}": …}} matches nothing that its server lists'
+
+    def _wants(self, address: str) -> bool:
+        options = self._options
+        return _matches(address, options.include) and not _matches(address, options.exclude)
+
+    def _mirrored(self, listed: Listed, taken: set[tuple[type, str]]) -> Foreign:
+        definition: Foreign = _MAKERS[type(listed)](listed, self._keywords(listed, taken))
+        definition.listed, definition.app_id = listed, self._app_id
+        definition.bind(_body(listed, definition.context_class, self._pass_on), None)
+        if self._complete is not None and isinstance(definition, Completable):
+            for argument in definition.completable:
+                definition.complete(argument)(_completer(listed, argument, self._complete))
+        definition.build()
+        return definition
+
+    def _keywords(self, listed: Listed, taken: set[tuple[type, str]]) -> dict[str, Any]:
+        keywords: dict[str, Any] = {
+            "name": _name(listed, taken),
+            "title": listed.title,
+            "description": listed.description or "",
+            "icons": listed.icons or (),
+            "meta": listed.meta,
+            **self._options.options,
+        }
+        for keyword, kinds in _KEYWORDS.items():
+            if isinstance(listed, kinds):
+                for pattern, more in getattr(self._options, keyword).items():
+                    if fnmatchcase(address_of(listed), pattern):
+                        keywords |= more
+        return keywords
 
 
-def unmatched_rules(options: UpstreamOptions, tools: Iterable[types.Tool], app_id: str) -> Iterator[str]:
-    """Patterns of ``tools=`` that match nothing, in words: what they were to protect has another name."""
-    names = [tool.name for tool in tools]
-    for pattern in options.tools:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            yield f'app "{app_id}": tools={{"{pattern}": …}} matches no tool of its server'
+def address_of(listed: Listed) -> str:
+    """The name, URI or template that patterns are compared with."""
+    if isinstance(listed, types.Resource):
+        return str(listed.uri)
+    return listed.uri_template if isinstance(listed, types.ResourceTemplate) else listed.name
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _name(listed: Listed, taken: set[tuple[type, str]]) -> str:
+    """The name that it is called by, or, of a resource, which is not, one that we can have."""
+    if isinstance(listed, types.Tool | types.Prompt):
+        return listed.name
+    wanted = re.sub(r"[^A-Za-z0-9_.-]+", "_", listed.name)[:120] or "resource"
+    name, number = wanted, 1
+    while (type(listed), name) in taken:
+        number += 1
+        name = f"{wanted}-{number}"
+    taken.add((type(listed), name))
+    return name
 
 
-def _mirrored(tool: types.Tool, options: UpstreamOptions, app_id: str, call_tool: CallTool) -> ForeignTool:
-    keywords: dict[str, Any] = {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description or "",
-        "input_schema": JsonSchema(tool.input_schema),
-        "output_schema": JsonSchema(tool.output_schema) if tool.output_schema is not None else None,
-        "annotations": tool.annotations,
-        "icons": tool.icons or (),
-        "meta": tool.meta,
-        **options.options,
+def _matches(address: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(address, pattern) for pattern in patterns)
+
+
+def _tool(listed: types.Tool, keywords: dict[str, Any]) -> Any:
+    schemas: dict[str, Any] = {
+        "input_schema": JsonSchema(listed.input_schema),
+        "output_schema": JsonSchema(listed.output_schema) if listed.output_schema is not None else None,
+        "annotations": listed.annotations,
     }
-    for pattern, more in options.tools.items():
-        if fnmatchcase(tool.name, pattern):
-            keywords |= more
-    made: Any = ForeignTool(**keywords)
-    made.listed, made.app_id = tool, app_id
-    made.bind(_body(tool, call_tool), None)
-    made.build()
-    definition: ForeignTool = made
-    return definition
+    return ForeignTool(**schemas | keywords)
 
 
-def _body(tool: types.Tool, call_tool: CallTool) -> type[ToolContext]:
-    class Foreign(ToolContext):
-        async def execute(self, /, **arguments: Any) -> Any:
-            return await call_tool(self.call, tool, arguments)
+def _resource(listed: types.Resource, keywords: dict[str, Any]) -> Any:
+    more = {"mime_type": listed.mime_type, "size": listed.size, "annotations": listed.annotations}
+    return ForeignResource(str(listed.uri), **more | keywords)
 
-    return Foreign
+
+def _template(listed: types.ResourceTemplate, keywords: dict[str, Any]) -> Any:
+    more = {"mime_type": listed.mime_type, "annotations": listed.annotations}
+    return ForeignTemplate(listed.uri_template, **more | keywords)
+
+
+def _prompt(listed: types.Prompt, keywords: dict[str, Any]) -> Any:
+    arguments = [PromptArgument(each.name, each.description, bool(each.required)) for each in listed.arguments or ()]
+    return ForeignPrompt(**{"arguments": arguments} | keywords)
+
+
+_MAKERS: Final[Mapping[type, Callable[[Any, dict[str, Any]], Any]]] = {
+    types.Tool: _tool,
+    types.Resource: _resource,
+    types.ResourceTemplate: _template,
+    types.Prompt: _prompt,
+}
+_KEYWORDS: Final[Mapping[str, Any]] = {
+    "tools": types.Tool,
+    "resources": (types.Resource, types.ResourceTemplate),
+    "prompts": types.Prompt,
+}
+"""The option that has keywords for some, by pattern."""
+
+
+def _body(listed: Listed, context_class: type[Context], pass_on: PassOn) -> type[Context]:
+    async def execute(self: Any, /, **arguments: Any) -> Any:
+        return await pass_on(self.call, listed, arguments)
+
+    return type("Foreign", (context_class,), {"execute": execute, "__module__": __name__})
+
+
+def _completer(listed: Listed, argument: str, complete: Complete) -> Callable[..., Any]:
+    async def completer(ctx: Context, value: str, arguments: dict[str, str]) -> types.Completion:
+        return await complete(ctx.call, listed, argument, value, arguments)
+
+    return completer

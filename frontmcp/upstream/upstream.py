@@ -28,18 +28,16 @@ from frontmcp.errors import (
 from frontmcp.upstream.connection import Connection
 from frontmcp.upstream.dialing import FORGOTTEN, UNSENT, dial
 from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
-from frontmcp.upstream.exchange import Answers, Exchange, Make
-from frontmcp.upstream.mirror import ForeignTool, mirror_tools, unmatched_rules
+from frontmcp.upstream.exchange import Exchange, Make
+from frontmcp.upstream.listing import every_tool, everything
+from frontmcp.upstream.mirror import Foreign, Mirror
 from frontmcp.upstream.pool import Pool
+from frontmcp.upstream.requests import completion_request, known_error, passed_on, request_of
 
 logger = logging.getLogger("frontmcp.upstream")
 
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
-MOST_PAGES: Final = 1000
-"""How many pages of a list are read: one that never ends must not hang the start."""
-
-TOOL_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 
 
 class Served(Protocol):
@@ -161,26 +159,28 @@ class Upstream:
 
     async def _refresh(self, connection: Connection) -> None:
         problems: list[str] = []
-        tools = await _all_tools(connection)
-        new = {each.name: each for each in mirror_tools(tools, self._options, self._app_id, self._call_tool, problems)}
+        listed = await everything(connection)
+        completes = connection.client.server_capabilities.completions is not None
+        mirror = Mirror(self._options, self._app_id, self._pass_on, self._complete if completes else None)
+        new = {_key_of(each): each for each in mirror.definitions(listed, problems)}
         if not self._listed:
-            problems.extend(unmatched_rules(self._options, tools, self._app_id))
+            problems.extend(mirror.unmatched(listed))
             if problems:
                 raise ConfigurationError(problems)
         for problem in problems:
             logger.warning("%s", problem)
         await self._serve(new)
 
-    async def _serve(self, new: dict[str, ForeignTool]) -> None:
+    async def _serve(self, new: dict[tuple[str, str], Foreign]) -> None:
         """Replace what changed."""
         gone = []
-        for entry in self._served.entries("tool"):
+        for entry in self._served.entries():
             definition = entry.definition
-            if entry.app_id != self._app_id or not isinstance(definition, ForeignTool):
+            if entry.app_id != self._app_id or not isinstance(definition, Foreign):
                 continue
-            same = definition.name in new and definition.listed == new[definition.name].listed
-            if same and self._listed:
-                del new[definition.name]
+            other = new.get(_key_of(definition))
+            if self._listed and other is not None and other.listed == definition.listed:
+                del new[_key_of(definition)]
             else:
                 gone.append(entry)
         if not gone and not new:
@@ -192,7 +192,7 @@ class Upstream:
                 raise
             await self._serve_one_by_one(gone, new.values())
 
-    async def _serve_one_by_one(self, gone: Sequence[Entry], new: Iterable[ForeignTool]) -> None:
+    async def _serve_one_by_one(self, gone: Sequence[Entry], new: Iterable[Foreign]) -> None:
         """A running server takes what can be served of a new list."""
         await self._served.replace_entries(self._app_id, gone, ())
         for definition in new:
@@ -203,22 +203,16 @@ class Upstream:
 
     # Calls
 
-    async def _call_tool(self, call: Call, tool: types.Tool, arguments: dict[str, Any]) -> types.CallToolResult:
-        meta: Any = dict(call.request.trace_context) or None
+    async def _pass_on(self, call: Call, listed: Any, arguments: dict[str, Any]) -> Any:
+        request = request_of(call, listed, arguments)
+        return passed_on(await self._exchange(call, request.make, request.adapter, is_safe=request.is_safe))
 
-        def make(answers: Answers | None, state: str | None) -> types.CallToolRequest:
-            return types.CallToolRequest(
-                params=types.CallToolRequestParams(
-                    name=tool.name, arguments=arguments, input_responses=answers, request_state=state, _meta=meta
-                )
-            )
-
-        result: types.CallToolResult = await self._exchange(call, make, TOOL_RESULT, is_safe=_is_safe(tool))
-        if result.meta is not None:
-            # It tells who answered; to our clients that is us.
-            result.meta.pop(types.SERVER_INFO_META_KEY, None)
-            result.meta = result.meta or None
-        return result
+    async def _complete(
+        self, call: Call, listed: Any, argument: str, value: str, arguments: dict[str, str]
+    ) -> types.Completion:
+        make, adapter = completion_request(listed, argument, value, arguments)
+        result: types.CompleteResult = await self._exchange(call, make, adapter, is_safe=True)
+        return result.completion
 
     async def _exchange(self, call: Call, make: Make, adapter: TypeAdapter[Any], *, is_safe: bool) -> Any:
         """The server's answer; asked for a second time where the first did nothing, or does no harm.
@@ -244,7 +238,7 @@ class Upstream:
                     raise
             return await ask()
         except MCPError as error:
-            raise self._told(error) from error
+            raise known_error(call, error) or self._told(error) from error
         except ValidationError:
             raise UpstreamError(self._app_id, "answered with what is no result") from None
 
@@ -303,22 +297,8 @@ class Upstream:
         return speaks, sent
 
 
-async def _all_tools(connection: Connection) -> list[types.Tool]:
-    tools: list[types.Tool] = []
-    cursor: str | None = None
-    for _ in range(MOST_PAGES):
-        page = await connection.client.list_tools(cursor=cursor)
-        tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return tools
-
-
-def _is_safe(tool: types.Tool) -> bool:
-    """Whether a call may be made twice."""
-    hints = tool.annotations
-    return hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
+def _key_of(definition: Foreign) -> tuple[str, str]:
+    return definition.kind, definition.name
 
 
 def _is_lost(error: MCPError) -> bool:
@@ -337,7 +317,7 @@ async def _mend(connection: Connection, error: MCPError) -> None:
         connection.close()
     elif error.code == types.HEADER_MISMATCH:
         # In headers the SDK's client repeats arguments only of tools that it listed.
-        await _all_tools(connection)
+        await every_tool(connection)
 
 
 def _reason(error: BaseException) -> str:

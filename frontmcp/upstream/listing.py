@@ -1,0 +1,47 @@
+"""What a server lists, all pages of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from frontmcp.upstream.connection import Connection
+
+MOST_PAGES: Final = 1000
+"""How many pages of a list are read: one that never ends must not hang the start."""
+
+
+async def everything(connection: Connection) -> list[Any]:
+    """Its tools, resources, templates and prompts, as far as it has such lists."""
+    client = connection.client
+    return [
+        *await every_tool(connection),
+        *await _all(client.list_resources, "resources"),
+        *await _all(client.list_resource_templates, "resource_templates"),
+        *await _all(client.list_prompts, "prompts"),
+    ]
+
+
+async def every_tool(connection: Connection) -> list[types.Tool]:
+    """Its tools; from then on the SDK's client knows which arguments it repeats in headers."""
+    return await _all(connection.client.list_tools, "tools")
+
+
+async def _all(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        try:
+            page = await fetch(cursor=cursor)
+        except MCPError as error:
+            if error.code == types.METHOD_NOT_FOUND:
+                break
+            raise
+        found += getattr(page, field)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
