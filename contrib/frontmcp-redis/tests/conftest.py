@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -91,6 +92,20 @@ def own_redis(redis_binary: str, tmp_path: Path) -> Iterator[RedisServer]:
     server.stop()
 
 
+def until(condition: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.02)
+
+
+def listening(redis_url: str) -> int:
+    """How many processes hear of changes."""
+    with redis.Redis.from_url(redis_url) as client:
+        count: int = client.pubsub_numsub("frontmcp:changes:workers")[0][1]
+        return count
+
+
 class Worker:
     """A process that serves, and what it logged."""
 
@@ -106,27 +121,29 @@ class Worker:
             )
 
     def wait(self) -> None:
-        end = time.monotonic() + PATIENCE
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end, "the worker does not listen"
-            time.sleep(0.02)
+        until(self._listens, "the worker does not listen")
+
+    def _listens(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-@pytest.fixture
-def http_workers(tmp_path: Path) -> Callable[[int, str], AbstractContextManager[list[Worker]]]:
+@pytest.fixture(scope="session")
+def http_workers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[int, str], AbstractContextManager[list[Worker]]]:
     """``with http_workers(2, redis_url) as (here, there)``: processes of one server."""
 
     @contextmanager
     def workers(count: int, redis_url: str) -> Iterator[list[Worker]]:
-        keys = secrets.token_hex(32)
-        started = [Worker(redis_url, tmp_path / f"worker-{number}.log", keys) for number in range(count)]
+        already = listening(redis_url)
+        keys, folder = secrets.token_hex(32), tmp_path_factory.mktemp("workers")
+        started = [Worker(redis_url, folder / f"worker-{number}.log", keys) for number in range(count)]
         try:
             for each in started:
                 each.wait()
+            until(lambda: listening(redis_url) == already + count, "the workers don't hear of changes")
             yield started
         finally:
             for each in started:
@@ -134,3 +151,10 @@ def http_workers(tmp_path: Path) -> Callable[[int, str], AbstractContextManager[
                 each.process.wait()
 
     return workers
+
+
+@pytest.fixture(scope="session")
+def two_workers(shared_redis: RedisServer, http_workers: Any) -> Iterator[list[Worker]]:
+    """Processes of one server that stay up."""
+    with http_workers(2, shared_redis.url) as started:
+        yield started

@@ -65,33 +65,35 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_what_one_process_changes_the_clients_of_another_hear(era: str, url: str, http_workers: Any) -> None:
-    with http_workers(2, url) as (here, there):
-        async with hearing(here.url, era) as (client, heard), Client(there.url, cache=None) as other:
-            await other.call_tool("add", {"name": "later"})
-            await heard.heard("tools")
-            await other.call_tool("relist", {"name": "prompts"})
-            await other.call_tool("relist", {"name": "resources"})
-            await heard.heard("prompts", "resources")
-            heard.events.clear()
-            await other.call_tool("update", {"uri": "ticket://8"})
-            await other.call_tool("update", {"uri": "ticket://7"})
-            await heard.heard("ticket://7")
-            assert heard.events == ["ticket://7"], "once, and nothing else"
-            assert "later" not in [tool.name for tool in (await client.list_tools()).tools]
-            assert "later" in [tool.name for tool in (await other.list_tools()).tools]
+async def test_what_one_process_changes_the_clients_of_another_hear(era: str, two_workers: Any) -> None:
+    here, there = two_workers
+    later = f"later_{era}"
+    async with hearing(here.url, era) as (client, heard), Client(there.url, cache=None) as other:
+        await other.call_tool("add", {"name": later})
+        await heard.heard("tools")
+        await other.call_tool("relist", {"name": "prompts"})
+        await other.call_tool("relist", {"name": "resources"})
+        await heard.heard("prompts", "resources")
+        heard.events.clear()
+        await other.call_tool("update", {"uri": "ticket://8"})
+        await other.call_tool("update", {"uri": "ticket://7"})
+        await heard.heard("ticket://7")
+        assert heard.events == ["ticket://7"], "once, and nothing else"
+        assert later not in [tool.name for tool in (await client.list_tools()).tools]
+        assert later in [tool.name for tool in (await other.list_tools()).tools]
 
 
-async def test_a_process_that_is_killed_takes_nothing_along(url: str, http_workers: Any) -> None:
-    with http_workers(3, url) as (here, there, killed):
-        async with hearing(here.url, ERAS[0]) as (_, heard), Client(there.url, cache=None) as other:
+async def test_a_process_that_is_killed_takes_nothing_along(url: str, two_workers: Any, http_workers: Any) -> None:
+    here, there = two_workers
+    async with hearing(here.url, ERAS[0]) as (_, heard), Client(there.url, cache=None) as other:
+        with http_workers(1, url) as (killed,):
             async with anyio.create_task_group() as group:
                 group.start_soon(_relist_until_it_dies, killed.url)
                 await heard.heard("prompts")
                 killed.process.kill()
-            heard.events.clear()
-            await other.call_tool("update", {"uri": "ticket://7"})
-            await heard.heard("ticket://7")
+        heard.events.clear()
+        await other.call_tool("update", {"uri": "ticket://7"})
+        await heard.heard("ticket://7")
 
 
 async def _relist_until_it_dies(url: str) -> None:

@@ -26,17 +26,17 @@ async def purge(worker: Any, **more: Any) -> Any:
         return (await http.post(worker.url, json=message, headers=HEADERS)).json()["result"]
 
 
-async def test_another_process_goes_on_and_once(url: str, http_workers: Any) -> None:
-    with http_workers(2, url) as (here, there):
-        asked = await purge(here)
-        assert asked["resultType"] == "input_required"
-        (key,) = asked["inputRequests"]
-        answer = {key: {"action": "accept", "content": {"sure": True}}}
-        said = {"requestState": asked["requestState"], "inputResponses": answer}
-        finished = await purge(there, **said)
-        text = finished["content"][0]["text"]
-        # What was prepared is too long for the state: it was kept in Redis, and not done again.
-        assert text == f"{here.process.pid} {there.process.pid} True 1"
-        for worker in (here, there):
-            again = await purge(worker, **said)
-            assert again["content"][0]["text"] == text, "a state is spent once, in whatever process"
+async def test_another_process_goes_on_and_once(two_workers: Any) -> None:
+    here, there = two_workers
+    asked = await purge(here)
+    assert asked["resultType"] == "input_required"
+    (key,) = asked["inputRequests"]
+    answer = {key: {"action": "accept", "content": {"sure": True}}}
+    said = {"requestState": asked["requestState"], "inputResponses": answer}
+    finished = await purge(there, **said)
+    text = finished["content"][0]["text"]
+    # What was prepared is too long for the state: it was kept in Redis, and not done again.
+    assert text == f"{here.process.pid} {there.process.pid} True 1"
+    for worker in (here, there):
+        again = await purge(worker, **said)
+        assert again["content"][0]["text"] == text, "a state is spent once, in whatever process"
