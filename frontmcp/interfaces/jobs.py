@@ -217,7 +217,8 @@ class Journal(Protocol):
         """What ``work`` gives, kept under ``key``: once kept, ``work`` does not run again, whatever happens to the
         process.
 
-        ``work`` raises nothing but cancellation; what it was doing when the process died, it does again.
+        ``work`` raises nothing but cancellation, and this raises nothing else: where the engine ends the execution,
+        it cancels it. What ``work`` was doing when the process died, it does again.
         """
         ...
 
@@ -232,7 +233,7 @@ class Journal(Protocol):
 
 
 Execute: TypeAlias = Callable[[Run, Journal], Awaitable[Outcome]]
-"""Carries a run out. Raises nothing but cancellation: what fails is an `Outcome` too.
+"""Carries a run out, which it only reads. Raises nothing but cancellation: what fails is an `Outcome` too.
 
 It is called again, with the run as it was submitted, when the process died meanwhile.
 """

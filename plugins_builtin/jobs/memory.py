@@ -178,7 +178,7 @@ class MemoryJobEngine:
         outcome = CANCELLED
         try:
             with kept.scope:
-                outcome = await self._execute(kept.copy(), MemoryJournal(kept))
+                outcome = await self._execute(kept.run, MemoryJournal(kept))
         except Exception as error:
             logger.exception("run %s failed outside its job", kept.run.id)
             outcome = Outcome(state=RunState.FAILED, error=RunError(message=describe(error), name=type(error).__name__))

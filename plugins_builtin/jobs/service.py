@@ -44,6 +44,7 @@ class Service:
         self.config = JobsConfig()
         self.engine: JobEngine
         self._made_for: Any = None
+        self._is_heard = False
         self._background = Background()
 
     # The server's life
@@ -53,6 +54,7 @@ class Service:
 
         :raises ConfigurationError: nobody has one for ``jobs_config``.
         """
+        self._is_heard = self._has_listeners()
         config = self.server.options.get("jobs_config") or JobsConfig()
         if self._made_for is config and hasattr(self, "engine"):
             return
@@ -62,6 +64,12 @@ class Service:
         if not isinstance(engine, JobEngine):
             raise ConfigurationError("a job_engine hook answered with something that is no JobEngine")
         self.config, self.engine, self._made_for = config, engine, config
+
+    def _has_listeners(self) -> bool:
+        """Whether anybody wants to know that a run has ended: a channel, or a plugin that is no built-in."""
+        plugins = self.server.plugins
+        others = (step for step in plugins.steps("on_emit") if not plugins.is_built_in(step.plugin))
+        return bool(self.server.entries("channel")) or next(others, None) is not None
 
     async def start(self) -> None:
         """Start the engine, and the clock of what is scheduled."""
@@ -196,7 +204,7 @@ class Service:
 
     def _announce(self, run: Run, outcome: Outcome) -> None:
         """Tell the application that a run of a job has ended."""
-        if run.kind != "job" or not self.server.background.is_running:
+        if not self._is_heard or run.kind != "job" or not self.server.background.is_running:
             return
         told: dict[str, Any] = {"runId": run.id, "jobName": run.name, "state": outcome.state.value}
         if outcome.error is not None:

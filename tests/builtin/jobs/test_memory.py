@@ -9,11 +9,6 @@ from frontmcp.testing import JobEngineKit
 from plugins_builtin.jobs.memory import MemoryJobEngine
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 class TestMemoryJobEngine(JobEngineKit):
     @pytest.fixture
     def engine(self) -> MemoryJobEngine:
