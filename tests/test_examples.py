@@ -358,3 +358,51 @@ def test_the_demo_shows_everything_and_ends() -> None:
         assert told in shown.stdout
     client_reads = shown.stdout.partition("whole in the server's log")[0]
     assert "svc_desk" not in client_reads, "a bug's text reaches clients"
+
+
+@of("background_export")
+async def test_an_export_runs_in_the_background_once_for_each_customer(mcp: Any) -> None:
+    started = (await mcp.tools.call("start_export", {"customer": "acme"})).json()
+    again = (await mcp.tools.call("start_export", {"customer": "acme"})).json()
+    assert again["run_id"] == started["run_id"]
+    status = await mcp.jobs.wait(started["run_id"])
+    assert (status["state"], status["result"]) == ("completed", {"rows": 430})
+    assert status["progress"] == {"progress": 430, "total": 430, "message": "Exporting acme"}
+    assert [line.split("] ", 1)[1] for line in status["logs"]] == ["430 tickets of acme, attempt 1"]
+
+
+@of("background_export")
+async def test_who_waits_for_an_export_sees_how_far_it_is(mcp: Any) -> None:
+    result = await mcp.tools.call("export_now", {"customer": "acme"})
+    assert result.json() == {"customer": "acme", "rows": 430}
+    told = [update.progress for update in mcp.notifications.progress()]
+    assert told == sorted(told)
+    assert told[-1] == 430
+
+
+def test_the_command_line_draws_the_progress_of_a_job() -> None:
+    command = [sys.executable, "-m", "frontmcp", "call", str(EXAMPLES / "background_export.py"), "execute_job"]
+    given = ["name=export_tickets", 'input={"customer": "globex"}']
+    shown = subprocess.run([*command, *given], capture_output=True, text=True, check=False, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["result"] == {"rows": 20}
+    assert "Exporting globex" in shown.stderr
+
+
+@of("nightly_report")
+async def test_the_nightly_report_is_mailed_also_by_day(mcp: Any, example: ModuleType) -> None:
+    result = (await mcp.tools.call("report_now", {"day": "2026-11-30"})).json()
+    assert (result["state"], set(result["steps"].values())) == ("completed", {"completed"})
+    assert example.OUTBOX == ["31 closed, 12 open; rain"]
+    status = await mcp.jobs.wait(result["run_id"])
+    assert status["stepResults"]["weather"]["attempt"] == 2
+
+
+@of("nightly_report")
+async def test_the_nightly_report_has_nothing_to_mail_or_no_tickets(mcp: Any, example: ModuleType) -> None:
+    quiet = (await mcp.tools.call("report_now", {"day": "2026-11-29"})).json()
+    assert (quiet["state"], quiet["steps"]["mail"]) == ("completed", "skipped")
+    missing = (await mcp.tools.call("report_now", {"day": "2026-12-24"})).json()
+    assert missing["state"] == "failed"
+    assert missing["steps"] == {"count": "failed", "weather": "completed", "mail": "skipped"}
+    assert example.OUTBOX == []

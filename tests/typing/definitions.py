@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import date
 from typing import Annotated, Any, NamedTuple, assert_type
@@ -19,12 +19,16 @@ from frontmcp import (
     FrontMcp,
     Image,
     Inject,
+    Job,
+    JobContext,
     JsonSchema,
     Provider,
     PublicMcpError,
     RequestContext,
+    Step,
     Tool,
     ToolContext,
+    Workflow,
     create_direct,
 )
 
@@ -208,3 +212,39 @@ async def main() -> None:
         result = await direct.call_tool("close_ticket", {"id": "T-1"}, auth_context={"user": {"sub": "nour"}})
         assert_type(result, CallToolResult)
         await direct.call_tool("ping", {"text": "a"}, signal=AbortSignal.timeout(1))
+
+
+@Job(retry={"max_attempts": 3}, permissions=[{"action": "read", "roles": ["admin"]}])
+class Export(JobContext):
+    async def execute(self, customer: str) -> int:
+        self.log(f"{self.run_id} {self.attempt}")
+        return 1
+
+
+@Job
+async def count(ctx: JobContext, day: str) -> int:
+    return len(day)
+
+
+counting: Callable[[JobContext, str], Coroutine[Any, Any, int]] = count
+
+nightly = Workflow(
+    name="nightly",
+    steps=[
+        Step("count", "count", input={"day": "monday"}),
+        Step("export", "export", depends_on=["count"], condition=lambda steps: steps.get("count").outputs > 0),
+    ],
+    trigger={"schedule": "0 3 * * *", "run_as": {"sub": "reporter"}},
+)
+
+
+@Workflow(steps=[Step("count", "count")])
+class Weekly:
+    """Count once a week."""
+
+
+reports = FrontMcp("reports", jobs=[Export, count], workflows=[nightly, Weekly], jobs_config={"max_running": 2})
+
+
+@reports.job
+async def purge() -> None: ...

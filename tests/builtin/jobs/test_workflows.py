@@ -357,7 +357,7 @@ def test_a_workflow_decorates_an_empty_class_or_none() -> None:
     (entry,) = server.entries("workflow")
     assert (entry.name, entry.definition.description) == ("nightly_report", "Report what happened.")
     for wrong in (Workflow(steps=[Step("a", "echo")]), echo, int):
-        with pytest.raises(ConfigurationError, match="workflows=|@Workflow"):
+        with pytest.raises(ConfigurationError, match=r"workflows=|@Workflow"):
             FrontMcp("desk", workflows=[wrong]).check()
 
 
