@@ -342,9 +342,8 @@ class Wire:
         request.headers = headers
         request.client_ip = client_ip
         request.peer = _Peer(ctx, modern=modern)
-        if ctx.meta:
-            meta = cast("Mapping[str, Any]", ctx.meta)
-            request.trace_context = {key: meta[key] for key in TRACE_KEYS if isinstance(meta.get(key), str)}
+        if trace := _trace(ctx):
+            request.trace_context = trace
         return request
 
     async def identify(self, http: Request) -> None:
@@ -593,8 +592,9 @@ class _Peer:
     async def ask(self, question: Question) -> Answer:
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         result_type = QUESTIONS[question.method][1]
+        wanted = _request(question, _trace(self._ctx))
         try:
-            return _answer(await self._ctx.session.send_request(_request(question), result_type, metadata=related))
+            return _answer(await self._ctx.session.send_request(wanted, result_type, metadata=related))
         except MCPError as error:
             told = f"The client answered {question.method} with an error ({error.error.code})"
             raise ClientAnswerError(told) from error
@@ -655,8 +655,16 @@ def _can_be_asked(capabilities: types.ClientCapabilities | None) -> bool:
     )
 
 
-def _request(question: Question) -> Any:
-    return QUESTIONS[question.method][0].model_validate({"method": question.method, "params": dict(question.params)})
+def _trace(ctx: Ctx) -> dict[str, str]:
+    """Where the request stands in the client's trace, as it says."""
+    meta = cast("Mapping[str, Any]", ctx.meta or {})
+    return {key: meta[key] for key in TRACE_KEYS if isinstance(meta.get(key), str)}
+
+
+def _request(question: Question, trace: Mapping[str, str] | None = None) -> Any:
+    """The protocol's request for a question; one of its own is in the trace of what it is asked for."""
+    params = {**question.params, "_meta": dict(trace)} if trace else dict(question.params)
+    return QUESTIONS[question.method][0].model_validate({"method": question.method, "params": params})
 
 
 def _answer(result: types.Result) -> Answer:

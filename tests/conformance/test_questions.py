@@ -9,6 +9,7 @@ import pytest
 ROOT = {"uri": "file:///home/user/project", "name": "Project"}
 MODEL = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "test-model"}
 ROOTS = {"roots": [ROOT]}
+TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01", "baggage": "tenant=acme"}
 
 
 def accept(**content: Any) -> dict[str, Any]:
@@ -43,6 +44,16 @@ async def test_the_user_is_asked_on_the_stream_of_the_call(older: Any) -> None:
 async def test_whatever_the_user_answers_the_call_ends(older: Any, answer: Any) -> None:
     reply = await older.call("test_elicitation", {"message": "Who?"}, answers={"elicitation/create": answer})
     assert reply.content()["text"]
+
+
+@pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create"])
+async def test_a_question_is_part_of_the_trace_of_its_call(older: Any, method: str) -> None:
+    name, argument = {"sampling/createMessage": ("sampling", "prompt")}.get(method, ("elicitation", "message"))
+    for meta in ({}, TRACE):
+        reply = await older.call(f"test_{name}", {argument: "Hi"}, meta=meta)
+        [asked] = reply.requests(method)
+        given = asked.get("_meta", {})
+        assert {key: given[key] for key in TRACE if key in given} == meta
 
 
 async def test_defaults_of_every_type(latest_older: Any) -> None:
