@@ -171,6 +171,14 @@ async def test_answers_to_what_was_not_asked(tool: Any) -> None:
     assert text(await call.answer(again, {"user_name": accept(name="Alice"), **extra})) == "Hello, Alice!"
 
 
+async def test_an_answer_before_the_question(tool: Any) -> None:
+    reply = await tool("elicitation").ask(inputResponses={"user_name": accept(name="Alice"), "unknown": accept(a=1)})
+    assert text(reply) == "Hello, Alice!"
+    second = asks(await tool("multi_round").ask(inputResponses={"step1": accept(name="Alice")}))
+    assert second["inputRequests"].keys() == {"step2"}
+    assert "Alice" in text(await tool("multi_round").answer(second, {"step2": accept(color="blue")}))
+
+
 @pytest.mark.parametrize("responses", [{"user_name": 12345}, None])
 async def test_answers_that_are_none(tool: Any, responses: Any) -> None:
     call = tool("elicitation")
