@@ -6,12 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from frontmcp import Caller, FrontMcp, Plugin, RateLimitError, Tool
+from frontmcp import Agent, AgentContext, Caller, FrontMcp, Job, Plugin, RateLimitError, Tool, create_direct
 from frontmcp.call import Kind
 from frontmcp.claims import CORE_KINDS
 from frontmcp.errors import ConfigurationError, FrontMcpError
 from frontmcp.loading import BUILT_IN
 from frontmcp.registry import SERVED, ToolEntry
+from frontmcp.testing import ScriptedModel
 from plugins_builtin.authorities import AuthorityDeniedError
 
 KINDS = [kind for kind in get_args(Kind) if kind not in CORE_KINDS]
@@ -94,3 +95,40 @@ async def test_it_is_not_open_where_the_call_fails_otherwise(kind: str) -> None:
     with pytest.raises(FrontMcpError) as refused:
         await server.call(entry, {"id": []}, origin="job", caller=Caller("dana"))
     assert refused.value.code == "AUTHORITY_DENIED"
+
+
+@Job(**LIMITS)
+async def digest() -> str:
+    return "ran"
+
+
+MODEL = ScriptedModel("sorted", "sorted")
+
+
+@Agent(name="triage", description="Sort", system_instructions="Sort.", llm={"adapter": MODEL}, **LIMITS)
+class Triage(AgentContext): ...
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "denied"),
+    [
+        ("execute_job", {"name": "digest"}, 'Job "desk:digest"'),
+        ("invoke_triage", {"message": "T-1"}, 'Agent "desk:invoke_triage"'),
+    ],
+)
+async def test_jobs_and_agents_as_clients_call_them(name: str, arguments: dict[str, Any], denied: str) -> None:
+    server = FrontMcp("desk", jobs=[digest], agents=[Triage], autoload_plugins=False)
+    admin: Any = {"user": {"sub": "nour", "roles": ["admin"]}}
+
+    async def called(who: Any) -> str:
+        try:
+            await direct.call_tool(name, arguments, auth_context=who)
+        except FrontMcpError as error:
+            return f"{error.code} {error}"
+        return "done"
+
+    async with create_direct(server) as direct:
+        for _ in range(3):
+            said = f"AUTHORITY_DENIED Access denied to {denied}: roles.any: user has none of 'admin'"
+            assert await called(None) == said
+        assert [(await called(admin)).partition(" ")[0] for _ in range(3)] == ["done", "done", "RATE_LIMIT_EXCEEDED"]
