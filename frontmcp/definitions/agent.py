@@ -6,10 +6,11 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mcp_types import Icon, ToolAnnotations
 
+from frontmcp.arguments import called, several
 from frontmcp.call import Kind
 from frontmcp.contexts.agent import AgentContext
 from frontmcp.contexts.base import Context
@@ -70,56 +71,70 @@ class Agent(Tool):
     noun: ClassVar[str] = "Agent"
     context_class: ClassVar[type[Context]] = AgentContext
 
-    def __new__(
-        cls,
+    system_instructions: str | None
+
+    if TYPE_CHECKING:
+
+        def __new__(
+            cls,
+            *,
+            llm: Llm | Mapping[str, Any],
+            name: str | None = None,
+            description: str | None = None,
+            title: str | None = None,
+            system_instructions: str | None = None,
+            input_schema: SchemaLike | None = None,
+            output_schema: Any = None,
+            tools: Iterable[Any] = (),
+            agents: Iterable[Any] = (),
+            resources: Iterable[Any] = (),
+            prompts: Iterable[Any] = (),
+            exports: Iterable[Any] | Mapping[str, Iterable[Any]] = (),
+            swarm: Swarm | None = None,
+            execution: Execution | None = None,
+            annotations: ToolAnnotations | None = None,
+            icons: Sequence[Icon] = (),
+            meta: Mapping[str, Any] | None = None,
+            tags: Sequence[str] = (),
+            sync: Sync = "thread",
+            visibility: Visibility | None = None,
+            available_when: AvailableWhen | None = None,
+            authorities: Any = None,
+            rate_limit: RateLimit | None = None,
+            concurrency: Concurrency | None = None,
+            timeout: Timeout | None = None,
+            **options: Any,
+        ) -> Agent: ...
+
+    def _configure(
+        self,
         *,
-        llm: Llm | Mapping[str, Any],
-        name: str | None = None,
-        description: str | None = None,
-        title: str | None = None,
+        llm: Any = None,
         system_instructions: str | None = None,
-        input_schema: SchemaLike | None = None,
-        output_schema: Any = None,
         tools: Iterable[Any] = (),
         agents: Iterable[Any] = (),
         resources: Iterable[Any] = (),
         prompts: Iterable[Any] = (),
-        exports: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
-        swarm: Swarm | None = None,
-        execution: Execution | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: Sequence[Icon] = (),
-        meta: Mapping[str, Any] | None = None,
+        exports: Iterable[Any] | Mapping[str, Iterable[Any]] = (),
+        swarm: Any = None,
+        execution: Any = None,
         tags: Sequence[str] = (),
-        sync: Sync = "thread",
-        visibility: Visibility | None = None,
-        available_when: AvailableWhen | None = None,
-        authorities: Any = None,
-        rate_limit: RateLimit | None = None,
-        concurrency: Concurrency | None = None,
-        timeout: Timeout | None = None,
-        **options: Any,
-    ) -> Agent:
-        agent = object.__new__(cls)
-        agent._configure(
-            llm=dict(llm), name=name, description=description, title=title, input_schema=input_schema,
-            output_schema=output_schema, swarm=swarm, execution=execution, annotations=annotations, icons=icons,
-            meta=meta, tags=(*tags, "agent"), sync=sync, visibility=visibility, available_when=available_when,
-            authorities=authorities, rate_limit=rate_limit, concurrency=concurrency, timeout=timeout, **options,
-        )  # fmt: skip
-        agent.system_instructions = system_instructions
-        agent.members = [
-            listed(target, noun, NOUNS[noun])
-            for noun, targets in (("tools", tools), ("agents", agents), ("resources", resources), ("prompts", prompts))
-            for target in targets
+        **shared: Any,
+    ) -> None:
+        if not isinstance(llm, Mapping):
+            given = "" if llm is None else f", not {called(llm)}"
+            raise ConfigurationError(f'Agent: llm= takes {{"adapter": …}} or {{"provider": …}}{given}')
+        tags = [*several("tags", tags), "agent"]
+        super()._configure(llm=dict(llm), swarm=swarm, execution=execution, tags=tags, **shared)
+        self.system_instructions = system_instructions
+        own = {"tools": tools, "agents": agents, "resources": resources, "prompts": prompts}
+        self.members = [
+            listed(target, noun, NOUNS[noun]) for noun, given in own.items() for target in several(noun, given)
         ]
-        agent.exports = [_exported(each, agent.members) for each in _flat(exports)]
-        return agent
-
-    system_instructions: str | None
+        self.exports = [_exported(each, self.members) for each in _flat(exports)]
 
     @property
-    def called(self) -> str:
+    def entry_name(self) -> str:
         """``invoke_<name>``."""
         return f"invoke_{re.sub(r'[^A-Za-z0-9-]+', '_', self.name).strip('_')}"
 
@@ -189,14 +204,16 @@ NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
 """What may be listed under a keyword of `Agent`."""
 
 
-def _flat(exports: Sequence[Any] | Mapping[str, Sequence[Any]]) -> list[Any]:
-    return [each for part in exports.values() for each in part] if isinstance(exports, Mapping) else list(exports)
+def _flat(exports: Iterable[Any] | Mapping[str, Iterable[Any]]) -> list[Any]:
+    if isinstance(exports, Mapping):
+        return [each for noun, part in exports.items() for each in several(f"exports: {noun}", part)]
+    return several("exports", exports)
 
 
 def _exported(given: Any, members: Sequence[Definition]) -> Definition:
     """The member that ``exports=`` names, or lists as it is listed elsewhere."""
     for member in members:
-        if given in (member.name, member.called) or given is member or given is member.target:
+        if given in (member.name, member.entry_name) or given is member or given is member.target:
             return member
     names = [member.name for member in members]
     raise ConfigurationError(

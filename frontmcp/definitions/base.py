@@ -127,7 +127,7 @@ class Definition:
         return snake_case(own.removesuffix(self.suffix or self.noun) or own)
 
     @property
-    def called(self) -> str:
+    def entry_name(self) -> str:
         """The name that it is called by."""
         return self.name
 

@@ -48,7 +48,7 @@ class Entry:
     def __init__(self, definition: Definition, app_id: str, *, threads: Threads, providers: Providers) -> None:
         self.definition = definition
         self.app_id = app_id
-        self.name = definition.called
+        self.name = definition.entry_name
         self.id = f"{app_id}:{self.name}"
         self.listed_name = f"{app_id}.{self.name}"
         self.options: dict[str, Any] = dict(definition.options)

@@ -57,6 +57,8 @@ class Llm(BaseModel):
     def _one_of_two(self) -> Llm:
         if (self.adapter is None) == (self.provider is None):
             raise ValueError('takes {"adapter": …} or {"provider": …}, one of the two')
+        if isinstance(self.adapter, type):
+            raise ValueError("the adapter is a class: give an instance of it")
         if self.adapter is not None and not callable(getattr(self.adapter, "completion", None)):
             raise ValueError("the adapter has no method completion")
         return self

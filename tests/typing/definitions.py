@@ -13,8 +13,11 @@ from typing_extensions import TypedDict
 
 from frontmcp import (
     AbortSignal,
+    Agent,
+    AgentContext,
     App,
     CallToolResult,
+    Completion,
     File,
     FrontMcp,
     Image,
@@ -27,6 +30,7 @@ from frontmcp import (
     RequestContext,
     Step,
     Tool,
+    ToolCall,
     ToolContext,
     Workflow,
     create_direct,
@@ -129,9 +133,44 @@ async def use_them() -> None:
     assert_type(Sync().execute(3), int)
 
 
+# Agents
+
+
+class Model:
+    async def completion(self, prompt: object, tools: object = None, options: object = None) -> Completion:
+        return Completion("High.", [ToolCall("1", "get_ticket", {"id": "T-1"})], "tool_calls")
+
+
+@Agent(
+    name="triage",
+    llm={"adapter": Model()},
+    tools=[get_ticket],
+    output_schema=Closed,
+    swarm={"can_see_other_agents": True},
+    execution={"max_iterations": 3},
+    visibility="hidden",
+)
+class Triage(AgentContext):
+    async def execute(self, ticket_id: str) -> dict[str, str]:
+        answer = await super().execute(ticket_id=ticket_id)
+        return {**answer, "ticket": ticket_id}
+
+
+@Agent(llm={"provider": "openai", "model": "m", "api_key": {"env": "KEY"}, "organization": "acme"})
+async def asks(ctx: AgentContext, query: str) -> str:
+    return str(await ctx.execute(query))
+
+
+assert_type(Agent(llm={"adapter": Model()}), Agent)
+assert_type(Agent.of(Triage), Agent)
+assert_type(Triage(), Triage)
+
+
 # Apps and servers
 
-desk = App(id="desk", name="Help Desk", tools=[get_ticket, CloseTicket, Tool.of(Sync), Db().close, lambda: 1])
+desk = App(
+    id="desk", name="Help Desk", tools=[get_ticket, CloseTicket, Tool.of(Sync), Db().close, lambda: 1], agents=[Triage]
+)
 
 
 @App(id="other", tools=[export_rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontmcp import AbortSignal, Provider, Tool, ToolContext
+from frontmcp import AbortSignal, Agent, Provider, Tool, ToolContext
 
 Tool(sync="process")  # [call-overload]
 Tool(name=3)  # [call-overload]
@@ -29,3 +29,7 @@ async def use_them() -> None:
     await CloseTicket().execute()  # [call-arg]
     AbortSignal.timeout("5")  # [arg-type]
     Provider(str, 3)  # [arg-type]
+
+
+Agent(name="triage")  # [call-arg]
+Agent(llm={"adapter": None}, execution={"max_iteration": 3})  # [arg-type]

@@ -13,10 +13,13 @@ from frontmcp import (
     Accepted,
     Agent,
     AgentContext,
+    Around,
     Call,
+    CallNext,
     Completion,
     FrontMcp,
     Plugin,
+    PublicMcpError,
     Tool,
     ToolCall,
     ToolContext,
@@ -190,6 +193,50 @@ async def test_loops_that_run_at_once_in_one_call_keep_their_own_completions(mcp
     assert result.json() == {"T-1": "T-1 is deleted", "T-2": "T-2 is kept"}
     asked = [line for line in JOURNAL if not line.startswith("delete")]
     assert sorted(asked) == ["tool T-1", "tool T-2", "user T-1", "user T-2"]
+
+
+class Again(Plugin):
+    """Runs an agent again that failed."""
+
+    name = "again"
+
+    @Around("execute", kinds="agent")
+    async def again(self, call: Call, call_next: CallNext) -> Any:
+        try:
+            return await call_next()
+        except PublicMcpError:
+            return await call_next()
+
+
+@pytest.fixture
+def retried() -> FrontMcp:
+    JOURNAL.clear()
+
+    def reply(name: str, value: Any) -> Any:
+        def answer(request: ModelRequest) -> Any:
+            JOURNAL.append(f"asked {name}")
+            return value
+
+        return answer
+
+    refusal = Completion(finish_reason="content_filter")
+    wants = Completion(None, [ToolCall("c", "delete", {"id": "T-1"})])
+    model = ScriptedModel(reply("1", wants), reply("2", refusal), reply("3", wants), reply("4", "done"))
+
+    @Tool
+    async def outer(ctx: ToolContext) -> Any:
+        return (await ctx.call_tool("invoke_helper", {"query": "?"})).structured_content
+
+    return FrontMcp("desk", tools=[outer], agents=[agent(model, delete)], plugins=[Again])
+
+
+@serving("retried")
+async def test_an_inner_agent_that_is_run_again_asks_anew_and_what_was_answered_is_kept(mcp: Any) -> None:
+    mcp.on_elicitation(lambda message, form: {"sure": True})
+    result = await mcp.tools.call("outer")
+    assert result.json() == {"response": "done"}
+    asked = [line for line in JOURNAL if line.startswith("asked")]
+    assert asked == ["asked 1", "asked 2", "asked 3", "asked 4"]
 
 
 # Messages and progress

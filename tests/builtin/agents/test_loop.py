@@ -447,6 +447,39 @@ async def test_a_client_that_cancels_ends_the_request_of_the_model() -> None:
     assert ended.is_set()
 
 
+async def test_a_limit_of_time_of_the_guards_ends_the_loop_too() -> None:
+    ended: list[bool] = []
+
+    async def hang(request: ModelRequest) -> str:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(True)
+        return ""
+
+    error = await failure(ScriptedModel(hang), timeout={"execute_ms": 20})
+    assert (error.code, ended) == ("EXECUTION_TIMEOUT", [True])
+
+
+async def test_many_ask_one_agent_at_once() -> None:
+    def reply(request: ModelRequest) -> Any:
+        asked = request.prompt.messages[0].content
+        return calling("get_ticket", id=asked) if request.last.role == "user" else f"{asked} {request.results[0]['id']}"
+
+    answers: dict[str, Any] = {}
+    server = FrontMcp("desk", agents=[agent(ScriptedModel(reply, repeat=True), get_ticket)])
+    async with create_direct(server) as direct:
+
+        async def one(query: str) -> None:
+            result = await direct.call_tool("invoke_helper", {"query": query})
+            answers[query] = (result.structured_content or {})["response"]
+
+        async with anyio.create_task_group() as group:
+            for n in range(50):
+                group.start_soon(one, f"T-{n}")
+    assert answers == {f"T-{n}": f"T-{n} T-{n}" for n in range(50)}
+
+
 # Structured answers
 
 

@@ -51,9 +51,9 @@ def test_an_agent_is_the_tool_invoke_name() -> None:
         pass
 
     definition = Agent.of(TicketTriageAgent)
-    assert (definition.name, definition.called) == ("ticket_triage", "invoke_ticket_triage")
+    assert (definition.name, definition.entry_name) == ("ticket_triage", "invoke_ticket_triage")
     assert definition.description == f"Hand a task to the agent ticket_triage: You triage tickets. {'x' * 80}…"
-    assert Agent.of(agent({"adapter": ScriptedModel()}, "help.desk--x__y")).called == "invoke_help_desk--x_y"
+    assert Agent.of(agent({"adapter": ScriptedModel()}, "help.desk--x__y")).entry_name == "invoke_help_desk--x_y"
 
 
 async def test_it_is_listed_as_a_tool_that_may_do_anything() -> None:
@@ -92,6 +92,30 @@ def test_a_class_is_named_by_its_own_place() -> None:
     assert problem.startswith('Agent "helper" (tests.builtin.agents.test_options.agent.<locals>.Made): llm: ')
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Agent(type("X", (AgentContext,), {})), 'llm= takes {"adapter": …} or {"provider": …}'),  # type: ignore[call-arg,misc]
+        (lambda: Agent(llm=ScriptedModel()), "llm= takes .*, not an object of ScriptedModel"),  # type: ignore[arg-type]
+        (
+            lambda: agent({"adapter": ScriptedModel()}, tools=print),
+            "tools= takes a list, not print: write tools=",
+        ),
+        (lambda: agent({"adapter": ScriptedModel()}, tools=["x"]), "tools=: 'x' is not a tool"),
+        (lambda: agent({"adapter": ScriptedModel()}, exports={"tools": "x"}), "exports: tools= takes a list"),
+        (lambda: Agent(llm={})(type("X", (), {})), "must derive from AgentContext"),
+    ],
+)
+def test_what_is_wrong_where_it_is_written_is_told_there(make: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        make()
+
+
+def test_a_keyword_that_is_misspelt_is_told_with_the_right_one() -> None:
+    (problem,) = problems(agent({"adapter": ScriptedModel()}, system_instruction="x"))
+    assert 'did you mean "system_instructions"?' in problem
+
+
 # llm
 
 
@@ -100,6 +124,7 @@ def test_a_class_is_named_by_its_own_place() -> None:
     [
         ({}, 'takes {"adapter": …} or {"provider": …}, one of the two'),
         ({"adapter": ScriptedModel(), "provider": "openai"}, 'takes {"adapter": …} or {"provider": …}, one of the two'),
+        ({"adapter": ScriptedModel}, "the adapter is a class: give an instance of it"),
         ({"adapter": object()}, "the adapter has no method completion"),
         ({"adapter": ScriptedModel(), "api_key": SECRET}, "api_key: an adapter that is given knows that itself"),
         ({"adapter": ScriptedModel(), "modle": "x"}, "modle: an adapter that is given knows that itself"),
