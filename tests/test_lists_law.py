@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontmcp import (
+    App,
     Call,
     FrontMcp,
     Plugin,
@@ -94,6 +95,8 @@ OPTIONS = st.fixed_dictionaries(
 POLICIES = st.lists(st.tuples(st.sampled_from([Policy, AsyncPolicy]), st.sampled_from(DOES)), max_size=3)
 
 
+WORD = "not a number"
+
 Kind = Literal["tools", "resources", "prompts"]
 
 
@@ -111,20 +114,33 @@ def made_as(kind: Kind, name: str, options: dict[str, Any]) -> Any:
     return definition
 
 
+def elsewhere(kind: Kind, entries: list[Any]) -> App:
+    """The same entries, of another server."""
+    plain: dict[str, Any] = {kind: [made_as(kind, each.name, {}) for each in entries]}
+    options: dict[str, Any] = {kind: {getattr(each, "address", each.name): each.options for each in entries}}
+    return App.from_mcp(FrontMcp("old", autoload_plugins=False, **plain), **options)
+
+
 @settings(max_examples=120, deadline=None)
 @given(
     kind=st.sampled_from(["tools", "resources", "prompts"]),
     options=st.lists(OPTIONS, min_size=1, max_size=3),
     policies=POLICIES,
     surface=st.sampled_from([*SURFACES, None]),
-    number=st.sampled_from([1, 2, "not a number"]),
+    number=st.sampled_from([1, 2, WORD]),
+    is_foreign=st.booleans(),
 )
 async def test_lists_and_calls_share_one_decision(
-    kind: Kind, options: list[dict[str, Any]], policies: list[tuple[type[Policy], Does]], surface: Any, number: Any
+    kind: Kind,
+    options: list[dict[str, Any]],
+    policies: list[tuple[type[Policy], Does]],
+    surface: Any,
+    number: Any,
+    is_foreign: bool,
 ) -> None:
     entries = [made_as(kind, "xyz"[index] + "ab"[index % 2], each) for index, each in enumerate(options)]
     judges = [made(f"policy{index}", does) for index, (made, does) in enumerate(policies)]
-    more: dict[str, Any] = {kind: entries}
+    more: dict[str, Any] = {"apps": [elsewhere(kind, entries)]} if is_foreign and number != WORD else {kind: entries}
     server = FrontMcp("law", plugins=[*judges, Visibility(PROCESS)], environment="test", autoload_plugins=False, **more)
     async with create_direct(server) as direct:
         lists: Any = {
