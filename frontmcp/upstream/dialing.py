@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -22,11 +22,19 @@ UNSENT: Final = "frontmcp.unsent"
 FORGOTTEN: Final = "frontmcp.forgotten"
 """The ``data`` of an error about a session that the server knows nothing of any more."""
 
+REFUSED: Final = "frontmcp.refused"
+"""The ``data`` of an error about a caller whom the server does not let in."""
+
 _UNSENT_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
-def dial(options: UpstreamOptions, headers: Mapping[str, str], info: Implementation) -> Callable[[Connection], Client]:
-    """What makes the client of a connection."""
+def dial(
+    options: UpstreamOptions, headers: Mapping[str, str], offers: Collection[str], info: Implementation
+) -> Callable[[Connection], Client]:
+    """What makes the client of a connection.
+
+    :param offers: the capabilities that it declares: what our own client can be asked.
+    """
 
     def client(connection: Connection) -> Client:
         return Client(
@@ -36,9 +44,9 @@ def dial(options: UpstreamOptions, headers: Mapping[str, str], info: Implementat
             client_info=info,
             log_level="debug",
             logging_callback=connection.on_log,
-            elicitation_callback=connection.on_elicitation,
-            sampling_callback=connection.on_sampling,
-            list_roots_callback=connection.on_roots,
+            elicitation_callback=connection.on_elicitation if "elicitation" in offers else None,
+            sampling_callback=connection.on_sampling if "sampling" in offers else None,
+            list_roots_callback=connection.on_roots if "roots" in offers else None,
             message_handler=connection.on_message,
         )
 
@@ -75,6 +83,9 @@ class _HttpClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             data = UNSENT if isinstance(error, _UNSENT_ERRORS) else None
             return _answer(request, 503, CONNECTION_CLOSED, type(error).__name__, data)
+        if response.status_code in (401, 403):
+            await response.aclose()
+            return _answer(request, 400, INVALID_REQUEST, f"HTTP {response.status_code}", REFUSED)
         if response.status_code == 404 and MCP_SESSION_ID in request.headers:
             await response.aclose()
             return _answer(request, 404, INVALID_REQUEST, "The session is over", FORGOTTEN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
@@ -12,6 +13,9 @@ from frontmcp.upstream.connection import Connection
 
 MOST_PAGES: Final = 1000
 """How many pages of a list are read: one that never ends must not hang the start."""
+
+PAGE_SECONDS: Final = 30.0
+"""How long a page may take."""
 
 
 async def everything(connection: Connection) -> list[Any]:
@@ -35,7 +39,8 @@ async def _all(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
     cursor: str | None = None
     for _ in range(MOST_PAGES):
         try:
-            page = await fetch(cursor=cursor)
+            with anyio.fail_after(PAGE_SECONDS):
+                page = await fetch(cursor=cursor)
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
                 break

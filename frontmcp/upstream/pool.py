@@ -46,17 +46,19 @@ class Pool:
         if connection is None or connection.is_closing:
             self._make_room()
             connection = self._connections[key] = make()
-            self._spawn(self._hold, connection)
+            self._spawn(self._hold, key, connection)
         with connection.used():
             await connection.opened(self._timeout)
             yield connection
 
-    async def _hold(self, connection: Connection) -> None:
+    async def _hold(self, key: Hashable, connection: Connection) -> None:
         self._held.add(connection)
         try:
             await connection.hold()
         finally:
             self._held.discard(connection)
+            if self._connections.get(key) is connection:
+                del self._connections[key]
 
     def _make_room(self) -> None:
         self._connections = {key: each for key, each in self._connections.items() if not each.is_closing}

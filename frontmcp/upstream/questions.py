@@ -8,15 +8,24 @@ from typing import Any, Final, TypeAlias
 
 import mcp_types as types
 
-from frontmcp.call import Answer, Question
+from frontmcp.call import Answer, Question, RequestContext
 
 Asks: TypeAlias = types.ElicitRequest | types.CreateMessageRequest | types.ListRootsRequest
+
+CAPABILITIES: Final = ("elicitation", "sampling", "roots")
 
 RESULTS: Final[Mapping[str, Any]] = {
     "elicitation/create": types.ElicitResult,
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
+
+
+def offered(request: RequestContext) -> frozenset[str]:
+    """The capabilities of our client that another server may count on."""
+    if request.asking is None and (request.peer is None or not request.peer.can_ask):
+        return frozenset()
+    return frozenset(name for name in CAPABILITIES if getattr(request.client_capabilities, name, None) is not None)
 
 
 def question_of(request: Asks, *, modern: bool) -> Question:

@@ -26,18 +26,20 @@ from frontmcp.errors import (
     unwrap_group,
 )
 from frontmcp.upstream.connection import Connection
-from frontmcp.upstream.dialing import FORGOTTEN, UNSENT, dial
+from frontmcp.upstream.dialing import FORGOTTEN, REFUSED, UNSENT, dial
 from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
 from frontmcp.upstream.exchange import Exchange, Make
 from frontmcp.upstream.listing import every_tool, everything
 from frontmcp.upstream.mirror import Foreign, Mirror
 from frontmcp.upstream.pool import Pool
+from frontmcp.upstream.questions import offered
 from frontmcp.upstream.requests import completion_request, known_error, passed_on, request_of
 
 logger = logging.getLogger("frontmcp.upstream")
 
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
+NOT_LET_IN: Final = "does not let the caller in"
 
 
 class Served(Protocol):
@@ -149,7 +151,7 @@ class Upstream:
     async def _follow(self) -> None:
         """Serve what is listed, until the connection ends."""
         headers = self._options.discovery_headers if callable(self._options.headers) else self._options.headers
-        async with self._lease(None, headers or {}) as connection, connection.listening() as changes:
+        async with self._lease(None, headers or {}, frozenset()) as connection, connection.listening() as changes:
             while True:
                 await self._refresh(connection)
                 self._listed = True
@@ -222,7 +224,7 @@ class Upstream:
         headers = await self._headers(call.caller)
 
         async def ask() -> Any:
-            async with self._reach(call.caller, headers) as connection:
+            async with self._reach(call, headers) as connection:
                 exchange = Exchange(call, self._app_id, make, adapter, self._options.call_timeout)
                 try:
                     return await exchange.run(connection)
@@ -250,6 +252,8 @@ class Upstream:
             return UpstreamUnavailableError(self._app_id, "can't be reached")
         if _is_lost(error):
             return UpstreamUnavailableError(self._app_id, "was lost during the call, which may have run")
+        if _is_refusal(error):
+            return UpstreamError(self._app_id, NOT_LET_IN)
         return UpstreamError(self._app_id, f"answered with an error ({error.code})")
 
     # Connections
@@ -262,39 +266,47 @@ class Upstream:
         return (await made if inspect.isawaitable(made) else made) or {}
 
     @asynccontextmanager
-    async def _reach(self, caller: Caller, headers: Headers) -> AsyncIterator[Connection]:
+    async def _reach(self, call: Call, headers: Headers) -> AsyncIterator[Connection]:
         """`_lease`, for a call, whose errors tell nothing of the server."""
         async with AsyncExitStack() as stack:
             try:
-                connection = await stack.enter_async_context(self._lease(caller, headers))
+                connection = await stack.enter_async_context(self._lease(call.caller, headers, offered(call.request)))
             except UpstreamError:
                 raise
             except Exception as error:
                 logger.warning('app "%s": its server can\'t be reached: %s', self._app_id, _reason(error))
+                if _is_refusal(error):
+                    raise UpstreamError(self._app_id, NOT_LET_IN) from error
                 raise UpstreamUnavailableError(self._app_id, "can't be reached") from error
             yield connection
 
-    def _lease(self, caller: Caller | None, headers: Headers) -> AbstractAsyncContextManager[Connection]:
+    def _lease(
+        self, caller: Caller | None, headers: Headers, offers: frozenset[str]
+    ) -> AbstractAsyncContextManager[Connection]:
         make = partial(
             Connection,
-            dial(self._options, headers, self._info),
+            dial(self._options, headers, offers, self._info),
             idle=self._options.idle_timeout,
             is_pipe=self._options.command is not None,
         )
-        return self._pool.lease(self._key(caller, headers), make)
+        return self._pool.lease((self._speaks_for(caller, headers), offers), make)
 
-    def _key(self, caller: Caller | None, headers: Headers) -> Hashable:
+    def _speaks_for(self, caller: Caller | None, headers: Headers) -> Hashable:
         """Whom a connection speaks for. An identity is never shared: a token of its own makes a connection of its own.
 
         Requests to a server in this process, of 2026-07-28, stand alone and carry no identity: one connection does.
         """
         if self._options.is_shared:
-            return ()
+            return None
         sent = tuple(sorted(headers.items()))
         if caller is None:
             return "anonymous", sent
-        speaks = caller.sub if caller.is_anonymous and callable(self._options.headers) and sent else caller.key
-        return speaks, sent
+        is_named = bool(sent) and callable(self._options.headers)
+        return caller.sub if caller.is_anonymous and is_named else caller.key, sent
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, MCPError) and error.error.data == REFUSED
 
 
 def _key_of(definition: Foreign) -> tuple[str, str]:

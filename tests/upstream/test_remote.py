@@ -20,8 +20,9 @@ import uvicorn
 from mcp import StdioServerParameters
 from mcp.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from starlette.responses import Response
 
-from frontmcp import App, Caller, FrontMcp, Plugin, create_direct, hookimpl
+from frontmcp import App, Caller, FrontMcp, Plugin, PublicMcpError, create_direct, hookimpl
 from frontmcp.testing import Road, connect
 from frontmcp.upstream.errors import UpstreamUnavailableError
 
@@ -199,7 +200,7 @@ class Remote:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str | None, str | None, Any]] = []
-        self.names = ["who", "ask", "wait"]
+        self.names = ["who", "ask", "wait", "offers"]
         self.waiting, self.cancelled = anyio.Event(), anyio.Event()
         self.bus = InMemorySubscriptionBus()
         self.port = free_port()
@@ -227,6 +228,9 @@ class Remote:
         if params.name == "ask":
             answer = await ctx.session.elicit_form(f"{params.arguments['n']}?", FORM, related_request_id=ctx.request_id)
             text = str(answer.content)
+        elif params.name == "offers":
+            offers = ctx.session.client_capabilities.model_dump(exclude_none=True)
+            text = " ".join(name for name in ("elicitation", "sampling", "roots") if name in offers) or "nothing"
         elif params.name == "wait":
             await self.wait()
         return types.CallToolResult(content=[types.TextContent(text=text)])
@@ -242,6 +246,7 @@ class Remote:
     async def running(self) -> AsyncIterator[None]:
         """It answers inside, on the same port each time."""
         app = self.server().streamable_http_app()
+        app.add_middleware(NoThieves)
         config = uvicorn.Config(app, port=self.port, log_level="critical", timeout_graceful_shutdown=1)
         served = uvicorn.Server(config)
         async with anyio.create_task_group() as group:
@@ -249,6 +254,19 @@ class Remote:
             await until(lambda: served.started)
             yield
             served.should_exit = True
+
+
+class NoThieves:
+    """Refuses a token that is known to be stolen."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if dict(scope.get("headers", ())).get(b"authorization") == b"Bearer stolen":
+            await Response("no", 401)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def free_port() -> int:
@@ -380,6 +398,29 @@ async def test_a_server_that_is_required_stops_the_start() -> None:
         async with create_direct(FrontMcp("new", apps=[App.from_mcp(url, id="old")])):
             pass
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_caller_who_is_not_let_in(remote: Remote, mode: str) -> None:
+    app = App.from_mcp(remote.url, id="old", mode=mode, headers=bearer)
+    async with create_direct(FrontMcp("new", apps=[app])) as direct:
+        with pytest.raises(PublicMcpError, match='The server behind app "old" does not let the caller in'):
+            await direct.call_tool("who", auth_context=as_user("eve", "stolen"))
+        await direct.call_tool("who", auth_context=as_user("nour", "good"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_server_knows_what_the_client_can_be_asked(remote: Remote, mode: str) -> None:
+    async def told(client: Any) -> str:
+        return str((await client.tools.call("offers")).text())
+
+    async with connect(FrontMcp("new", apps=[App.from_mcp(remote.url, id="old", mode=mode)])) as client:
+        assert await told(client) == "nothing"
+        client.on_elicitation(lambda message, form: {})
+        assert await told(client) == "elicitation"
+        client.on_roots(list)
+        assert await told(client) == "elicitation roots"
+        assert await told(client.as_user(sub="nour")) == "nothing"
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
