@@ -716,10 +716,11 @@ def _info(name: Any, version: str | None, info: Any) -> dict[str, Any]:
 
     :raises ConfigurationError: the name is no text, or ``info`` no mapping.
     """
-    if name is not None and not isinstance(name, str):
-        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
     if info is not None and not isinstance(info, Mapping):
         raise ConfigurationError(f'FrontMcp: info= is like {{"name": "desk", "version": "1.0.0"}}, not {called(info)}')
+    name = (info or {}).get("name", name)
+    if name is not None and not isinstance(name, str):
+        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
     said = {} if name is None else {"name": name}
     return {**said, "version": version or "0.0.0", **(info or {})}
 

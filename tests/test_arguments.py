@@ -13,6 +13,7 @@ from frontmcp import (
     Around,
     Did,
     FrontMcp,
+    FrontMcpError,
     Inject,
     Option,
     Plugin,
@@ -140,6 +141,7 @@ def test_all_of_them_are_told_at_once() -> None:
     ("given", "said"),
     [
         ({"name": [ping]}, "the name is text, not an object of list; what is served goes to tools=[…]"),
+        ({"info": {"name": 3}}, "the name is text, not an object of int"),
         ({"info": "desk"}, 'info= is like {"name": "desk", "version": "1.0.0"}, not an object of str'),
     ],
 )
@@ -181,3 +183,48 @@ async def test_a_direct_server_says_that_it_is_not_open() -> None:
         assert (await opened.call_tool("ping")).content
     with pytest.raises(RuntimeError, match="not open"):
         await direct.list_tools()
+
+
+def injected_by_default() -> Any:
+    async def count(db: Db = Inject()) -> int:  # type: ignore[assignment]  # noqa: B008
+        return 1
+
+    return count
+
+
+def injected_by_mark_alone() -> Any:
+    async def count(db: Inject) -> int:
+        return 1
+
+    return count
+
+
+@pytest.mark.parametrize("make", [injected_by_default, injected_by_mark_alone])
+def test_inject_belongs_into_the_annotation(make: Callable[[], Any]) -> None:
+    said = refusal(lambda: FrontMcp("s", tools=[make()]))
+    assert said.endswith("parameter 'db': Inject belongs into the annotation: Annotated[X, Inject()]")
+    assert __file__ in said
+
+
+@pytest.mark.parametrize("thing", [App(id="desk"), Plugin(), Resource("a://b")])
+def test_our_own_objects_are_no_tools(thing: Any) -> None:
+    assert "is not a tool" in refusal(lambda: FrontMcp("s", tools=[thing]))
+
+
+def test_a_resource_needs_its_uri() -> None:
+    server = FrontMcp("s")
+    with pytest.raises(ConfigurationError, match="open_tickets has no URI; write resource"):
+
+        @server.resource  # type: ignore[arg-type]
+        async def open_tickets() -> str:
+            return ""
+
+
+async def test_a_tool_is_called_by_its_name() -> None:
+    @Tool
+    async def outer(ctx: ToolContext) -> None:
+        await ctx.call_tool(ping)  # type: ignore[arg-type]
+
+    async with create_direct(FrontMcp("s", tools=[ping, outer])) as direct:
+        with pytest.raises(FrontMcpError, match="a tool is called by its name, not by ping"):
+            await direct.call_tool("outer")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar, overload
 
-from frontmcp.arguments import known_keywords, several
+from frontmcp.arguments import called, known_keywords, several
 from frontmcp.definitions.agent import Agent
 from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
 from frontmcp.definitions.channel import Channel
@@ -245,6 +245,8 @@ class App:
         :param uri: ``"tickets://open"`` or ``"tickets://{id}"``.
         :param keywords: those of `Resource`.
         """
+        if not isinstance(uri, str):
+            raise ConfigurationError(f'resource: {called(uri)} has no URI; write resource("tickets://open")')
         return Registering(partial(resource_of, uri), self.add)(**keywords)
 
     @property

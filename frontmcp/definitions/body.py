@@ -214,6 +214,13 @@ def injected_type(annotation: Any) -> Any:
     return type_ if any(mark is Inject or isinstance(mark, Inject) for mark in marks) else None
 
 
+def _refuse_misplaced_inject(name: str, parameter: inspect.Parameter) -> None:
+    """A mark that stands elsewhere would be served as a default, or asked of the model."""
+    for place in (parameter.default, parameter.annotation):
+        if place is Inject or isinstance(place, Inject):
+            raise ConfigurationError(f"parameter {name!r}: Inject belongs into the annotation: Annotated[X, Inject()]")
+
+
 def _fields(found: Parameters, taken: set[str | None]) -> Parameters:
     fields: Parameters = {}
     for name, parameter in found.items():
@@ -221,6 +228,7 @@ def _fields(found: Parameters, taken: set[str | None]) -> Parameters:
             raise ConfigurationError(f"parameter {name!r} can't be given by name, and arguments have names")
         if parameter.kind is parameter.VAR_KEYWORD or name in taken:
             continue
+        _refuse_misplaced_inject(name, parameter)
         if name in ("self", "cls") and parameter.annotation is Any and not fields:
             raise ConfigurationError("it is a method: list it bound, as tools=[thing.method], and undecorated")
         fields[name] = parameter

@@ -38,7 +38,7 @@ def listed(target: Any, noun: str, classes: Sequence[type[Definition]]) -> Defin
         # Agents are tools; what is decorated as both is listed as what is asked for.
         fitting.sort(key=lambda each: type(each) not in classes)
         return fitting[0] if fitting else classes[0].of(target)
-    if not callable(target):
+    if not callable(target) or _is_ours(target):
         raise ConfigurationError(f"{noun}=: {target!r} is not {article}")
     if inspect.isclass(target):
         raise ConfigurationError(f"{noun}=: class {place_of(target)} is not {article}: decorate it with @{name}")
@@ -54,3 +54,8 @@ def listed(target: Any, noun: str, classes: Sequence[type[Definition]]) -> Defin
 
 def _with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aA' else 'a'} {noun}"
+
+
+def _is_ours(target: Any) -> bool:
+    """Whether it is an object of this framework, such as an App, which can be called to decorate something."""
+    return type(target).__module__.partition(".")[0] == "frontmcp"

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from frontmcp.abort import AbortSignal
+from frontmcp.arguments import called
 from frontmcp.asking import ask, once
 from frontmcp.call import (
     Answer,
@@ -247,6 +248,8 @@ class Pipeline:
         return self._resolved(call) if entry is None else entry
 
     def _resolved(self, call: Call) -> Entry:
+        if not isinstance(call.name, str):
+            raise TypeError(f"a {call.kind} is called by its name, not by {called(call.name)}")
         found = self._resolve(call.name, call) if self._resolve is not None and call.kind == "tool" else None
         if isinstance(found, str):
             found = self.registry.find(found) if call.scope is None else call.scope.get(found)
