@@ -47,7 +47,8 @@ def explain(error: BaseException, folder: Path) -> str:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {describe(error)}"
+    name, text = type(error).__name__, describe(error)
+    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
