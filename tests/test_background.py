@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
 import pytest
 
 from frontmcp import FrontMcp, Plugin, hookimpl
+from frontmcp.background import Background
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -104,3 +106,18 @@ async def test_a_start_that_fails_ends_them() -> None:
         async with FrontMcp("desk", plugins=[ticking, Failing]).running():
             pass
     assert ticking.said == ["tick", "cancelled"]
+
+
+async def test_a_task_sees_no_context_variable_of_whoever_begins_it() -> None:
+    seen: list[str] = []
+    variable: ContextVar[str] = ContextVar("variable", default="nobody's")
+
+    async def look() -> None:
+        seen.append(variable.get())
+
+    variable.set("a caller's")
+    background = Background()
+    async with background.running():
+        background.spawn(look)
+        await anyio.wait_all_tasks_blocked()
+    assert seen == ["nobody's"]

@@ -26,6 +26,9 @@ LIST_CHANGES: Final = (
     types.PromptListChangedNotification,
 )
 
+UNSENT: Final = "frontmcp.unsent"
+"""The ``data`` of an error about a request that never left."""
+
 LISTEN_SECONDS: Final = 5.0
 """How long a server may take to say that it will tell of changes."""
 
@@ -109,8 +112,12 @@ class Connection:
 
     @property
     def client(self) -> Client:
-        """The SDK's client, while the connection is open."""
-        assert self._client is not None
+        """The SDK's client, while the connection is open.
+
+        :raises MCPError: it is not any more.
+        """
+        if self._client is None:
+            raise MCPError(types.CONNECTION_CLOSED, "Connection closed", UNSENT)
         return self._client
 
     @property

@@ -14,10 +14,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, Implementation
 
 from frontmcp.definitions.upstream import UpstreamOptions
-from frontmcp.upstream.connection import Connection
-
-UNSENT: Final = "frontmcp.unsent"
-"""The ``data`` of an error about a request that never left."""
+from frontmcp.upstream.connection import UNSENT, Connection
 
 FORGOTTEN: Final = "frontmcp.forgotten"
 """The ``data`` of an error about a session that the server knows nothing of any more."""

@@ -121,7 +121,7 @@ class Mirror:
         keywords: dict[str, Any] = {
             "name": _name(listed, taken),
             "title": listed.title,
-            "description": listed.description or "",
+            "description": listed.description,
             "icons": listed.icons or (),
             "meta": listed.meta,
             **self._options.options,

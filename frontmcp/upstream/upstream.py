@@ -25,8 +25,8 @@ from frontmcp.errors import (
     describe,
     unwrap_group,
 )
-from frontmcp.upstream.connection import Connection
-from frontmcp.upstream.dialing import FORGOTTEN, REFUSED, UNSENT, dial
+from frontmcp.upstream.connection import UNSENT, Connection
+from frontmcp.upstream.dialing import FORGOTTEN, REFUSED, dial
 from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
 from frontmcp.upstream.exchange import Exchange, Make
 from frontmcp.upstream.listing import every_tool, everything

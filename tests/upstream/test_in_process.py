@@ -173,6 +173,7 @@ async def test_a_tool_is_listed_as_its_server_lists_it(legacy: Legacy) -> None:
         listed = {tool.name: tool for tool in await direct.list_tools()}
     assert set(listed) == {tool.name for tool in legacy.tools}
     assert listed["add"] == ADD
+    assert listed["fail"].description is None
 
 
 async def test_a_call_is_passed_on(legacy: Legacy) -> None:

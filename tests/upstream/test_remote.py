@@ -22,7 +22,7 @@ from mcp.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from starlette.responses import Response
 
-from frontmcp import App, Caller, FrontMcp, Plugin, PublicMcpError, create_direct, hookimpl
+from frontmcp import App, Caller, ConfigurationError, FrontMcp, Plugin, PublicMcpError, create_direct, hookimpl
 from frontmcp.testing import Road, connect
 from frontmcp.upstream.errors import UpstreamUnavailableError
 
@@ -33,7 +33,7 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 CHILD = """
 import json, os, sys
 
-NAMES = ("pid", "die", "die_once", "ask", "wait")
+NAMES = ["pid", "die", "die_once", "ask", "wait", "grow"]
 waiting = {}
 
 def send(**message):
@@ -50,6 +50,10 @@ def call(id, name, flag):
         form = {"type": "object", "properties": {"name": {"type": "string"}}}
         waiting[f"q{id}"] = id
         send(id=f"q{id}", method="elicitation/create", params={"message": "Name?", "requestedSchema": form})
+    elif name == "grow":
+        NAMES.append("grown")
+        send(method="notifications/tools/list_changed")
+        answer(id, "done")
     elif name == "wait":
         open(flag, "w").close()
         waiting["flag"] = flag
@@ -169,6 +173,16 @@ async def test_a_question_that_may_be_of_another_call_is_refused(child: list[str
         await until(flag.exists)
         assert (await client.tools.call("ask")).text() == '"refused"'
         group.cancel_scope.cancel()
+
+
+async def test_what_an_older_child_says_of_its_list_changes_ours(child: list[str]) -> None:
+    # Nobody knows the client: it shares the connection on which the server follows the list.
+    async with connect(FrontMcp("new", apps=[App.from_mcp(child, id="old")])) as client:
+        (await client.tools.call("grow")).assert_ok()
+        with anyio.fail_after(5):
+            while "grown" not in {tool.name for tool in await client.tools.list()}:
+                await anyio.sleep(0.02)
+        (await client.tools.call("grown")).assert_ok()
 
 
 async def test_a_child_of_the_sdk(tmp_path: Path) -> None:
@@ -421,6 +435,16 @@ async def test_a_server_knows_what_the_client_can_be_asked(remote: Remote, mode:
         client.on_roots(list)
         assert await told(client) == "elicitation roots"
         assert await told(client.as_user(sub="nour")) == "nothing"
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        with pytest.raises(ConfigurationError, match="not opened in time"):
+            async with create_direct(FrontMcp("new", apps=[App.from_mcp(url, id="old", connect_timeout=0.2)])):
+                pass
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
