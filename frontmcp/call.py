@@ -357,6 +357,7 @@ class Call:
     :ivar listing: the call only asks whether the entry may be listed; it has no arguments.
     :ivar scope: the entries that can be found, by name; None for the whole server. Inner calls inherit it.
     :ivar attempt_of_run: for a job or workflow, the attempt of the run that this call is.
+    :ivar context: of the body, once that has begun.
     :ivar orphans: threads of the body that ran on when the call was cancelled.
     """
 
@@ -372,13 +373,13 @@ class Call:
     listing = False
     entry: Any = None
     output: Any = None
+    context: Any = None
     orphans: tuple[Orphan, ...] = ()
     attempt_of_run: Attempt | None = None
 
     # What follows belongs to the pipeline.
     budget: AbortSignal | None = None
     plan: Any = None
-    context: Any = None
     failure: BaseException | None = None
     baseline: Any = None
     kept = False

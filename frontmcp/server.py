@@ -596,14 +596,20 @@ class FrontMcp:
         return call
 
     async def reachable(
-        self, parent: Call, entries: Iterable[RegisteredEntry], *, surface: Surface | None = None
+        self,
+        parent: Call,
+        entries: Iterable[RegisteredEntry],
+        *,
+        surface: Surface | None = None,
+        listed: bool = False,
     ) -> list[RegisteredEntry]:
         """Those entries that a call made by a body would find, and not be refused whatever its arguments are.
 
         :param parent: the call of the body.
         :param surface: where its calls come from.
+        :param listed: only those that a list on that surface shows.
         """
-        return await self.pipeline.reachable(parent, entries, surface=surface)
+        return await self.pipeline.reachable(parent, entries, surface=surface, listed=listed)
 
     # Serving
 

@@ -74,6 +74,14 @@ def _unlisted(server: FrontMcp, name: ListName, seen: Container[str]) -> Iterato
     others = [entry for entry in registry.of_list(name) if entry.id not in seen]
     for address, entry in registry.listed(name, others):
         yield Listed(name, address, entry, _why_unlisted(entry))
+    for entry in _owned(server):
+        if entry.list_name == name:
+            yield Listed(name, entry.id, entry, f"of {entry.owner.name}")
+
+
+def _owned(server: FrontMcp) -> Iterator[Any]:
+    """What is found by its owner only."""
+    return (entry for entry in server.entries() if entry.owner is not None)
 
 
 def _why_unlisted(entry: Entry) -> str:
@@ -160,7 +168,7 @@ def plan_report(server: FrontMcp, name: str) -> Json:
 
     :raises UsageFailure: there is no such tool.
     """
-    entry = server.find(name)
+    entry = server.find(name) or next((each for each in _owned(server) if each.id == name), None)
     if entry is None:
         names = [name for tool in server.tools() for name in (tool.name, tool.listed_name)]
         raise UsageFailure(f'there is no tool "{name}"{nearest(name, names)} (frontmcp list --all shows what there is)')

@@ -328,9 +328,11 @@ class Pipeline:
 
     # Lists
 
-    async def reachable(self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None = None) -> list[Entry]:
+    async def reachable(
+        self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None, listed: bool
+    ) -> list[Entry]:
         """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
-        return await self._lists.reachable(parent, entries, surface=surface)
+        return [entry for entry in entries if await self._lists.may_reach(parent, entry, surface, listed=listed)]
 
     async def list_tools(
         self, request: RequestContext, *, surface: Surface | None = "mcp"

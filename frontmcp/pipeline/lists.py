@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -61,16 +61,16 @@ class Lists:
         call.kind, call.surface, call.listing, call.entry, call.plan = entry.sought, surface, True, entry, plan
         return await self._passes(call)
 
-    async def reachable(self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None) -> list[Entry]:
-        """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
-        return [entry for entry in entries if await self._may_reach(parent, entry, surface)]
+    async def may_reach(self, parent: Call, entry: Entry, surface: Surface | None, *, listed: bool) -> bool:
+        """Whether a call made by a body would find an entry, and not be refused whatever its arguments are.
 
-    async def _may_reach(self, parent: Call, entry: Entry, surface: Surface | None) -> bool:
+        :param listed: and whether a list shows it.
+        """
         plan: Plan = entry.plan
         if plan.visible is None and plan.authorize is None:
             return True
         call = parent.inner(entry.name, {}, ORIGINS.get(parent.entry.kind, parent.entry.kind), surface)
-        call.kind, call.entry, call.plan = entry.sought, entry, plan
+        call.kind, call.entry, call.plan, call.listing = entry.sought, entry, plan, listed
         return await self._passes(call)
 
     async def _passes(self, call: Call) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +56,7 @@ class Offers:
         self._entry = entry
         self._execution = execution
         self._swarm = swarm
-        self._own = [each for each in dict.fromkeys(entry.members.values()) if each.list_name == "tools"]
+        self._own = _tools(entry.members)
         self._always = self._of_its_own(self._own) if self._is_the_same_for_all else None
 
     @property
@@ -83,8 +84,10 @@ class Offers:
         server = call.server
         offer = self._of_its_own(await server.reachable(call, self._within(depth, self._own), surface="agent"))
         if self._execution.inherit_parent_tools:
-            for name, entry in await self._inherited(call):
-                offer.add(entry, name, own=False)
+            beside = [each for each in _beside(call) if each.kind == "tool" and each not in self._own]
+            names = Counter(each.name for each in beside)
+            for entry in await server.reachable(call, beside, surface="agent", listed=True):
+                offer.add(entry, entry.name if names[entry.name] == 1 else entry.listed_name, own=False)
         if self._swarm.can_see_other_agents:
             for entry in await server.reachable(call, self._within(depth, self._others(call)), surface="agent"):
                 offer.add(entry, entry.name, own=False)
@@ -93,24 +96,23 @@ class Offers:
     def _within(self, depth: int, entries: Iterable[Any]) -> Iterator[Any]:
         return (entry for entry in entries if depth > 0 or entry.kind != "agent")
 
-    async def _inherited(self, call: Call) -> list[tuple[str, Any]]:
-        """The tools that stand where the agent does, with the names they are listed under."""
-        if call.scope is None:
-            listed = await call.server.pipeline.list_tools(call.request, surface="agent")
-        else:
-            beside = [each for each in dict.fromkeys(call.scope.values()) if each.kind == "tool"]
-            listed = [(each.name, each) for each in await call.server.reachable(call, beside, surface="agent")]
-        return [(name, entry) for name, entry in listed if entry.kind == "tool" and entry not in self._own]
-
     def _others(self, call: Call) -> Iterator[Any]:
         """The other agents that stand where this one does, and that it is to see."""
-        beside = call.server.tools() if call.scope is None else dict.fromkeys(call.scope.values())
         visible = self._swarm.visible_agents
-        for entry in beside:
+        for entry in _beside(call):
             if entry.kind != "agent" or entry is self._entry or entry in self._own:
                 continue
             if swarm_of(entry).is_visible and (visible is None or not set(visible).isdisjoint(names_of(entry))):
                 yield entry
+
+
+def _beside(call: Call) -> list[Any]:
+    """The tools that stand where an agent does."""
+    return call.server.tools() if call.scope is None else _tools(call.scope)
+
+
+def _tools(found: Mapping[str, Any]) -> list[Any]:
+    return [each for each in dict.fromkeys(found.values()) if each.list_name == "tools"]
 
 
 def names_of(entry: Any) -> tuple[str, ...]:

@@ -243,3 +243,35 @@ def test_settings_and_where_they_came_from(frontmcp, desk, write, monkeypatch):
     assert "FRONTMCP_MAX_CALL_DEPTH" in rows["max_call_depth"]
     assert "9001" in rows["http.port"]
     assert "command line" in rows["http.port"]
+
+
+AGENT = '''\
+from frontmcp import Agent, AgentContext, Completion, FrontMcp, Tool
+
+
+class Model:
+    async def completion(self, *asked: object) -> Completion: ...
+
+
+@Tool(rate_limit={"max_requests": 1})
+async def refund() -> str:
+    """Refund a customer."""
+
+
+@Agent(llm={"adapter": Model()}, tools=[refund])
+class Support(AgentContext):
+    """Help with refunds."""
+
+
+server = FrontMcp("desk", agents=[Support])
+'''
+
+
+def test_what_only_an_agent_finds_is_listed_with_all_and_has_a_plan(frontmcp, write):
+    target = str(write("agent.py", AGENT))
+    assert listed(frontmcp("list", target)) == [["tool", "invoke_support", "Help with refunds."]]
+    assert listed(frontmcp("list", target, "--all")) == [
+        ["tool", "desk:invoke_support/refund", "[of invoke_support] Refund a customer."],
+        ["tool", "invoke_support", "Help with refunds."],
+    ]
+    assert "guard_call" in frontmcp("plugins", target, "--tool", "desk:invoke_support/refund").out

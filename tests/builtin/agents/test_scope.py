@@ -384,7 +384,7 @@ async def test_a_model_may_be_offered_the_tools_beside_the_agent() -> None:
     helper = agent("helper", model, tools=[own, private], execution={"inherit_parent_tools": True})
     beside = [public, same, outside, purge, clients_only, internal]
     await run(desk(helper, agent("other", ScriptedModel()), tools=beside, **ADMIN), "invoke_helper")
-    assert model.requests[0].offered == ["same", "private", "outside", "public", "same_2"]
+    assert model.requests[0].offered == ["same", "private", "public", "same_2", "outside"]
     assert [each["found"] for each in model.requests[1].results] == [
         "own",
         "beside",
