@@ -34,18 +34,22 @@ class SessionEvents(EventStore):
         stream = next((stream for number, stream, _ in self._events if str(number) == last_event_id), None)
         if stream is None:
             return None
-        for number, message in self._after(int(last_event_id), stream):
-            await send_callback(EventMessage(message, str(number)))
+        last = int(last_event_id)
+        # More may come while one is sent.
+        while (event := self._next(last, stream)) is not None:
+            last, message = event
+            await send_callback(EventMessage(message, str(last)))
             if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
                 return None
         return stream
 
-    def _after(self, last: int, stream: str) -> list[tuple[int, JSONRPCMessage]]:
-        return [
+    def _next(self, last: int, stream: str) -> tuple[int, JSONRPCMessage] | None:
+        later = (
             (number, message)
             for number, stream_id, message in self._events
             if number > last and stream_id == stream and message is not None
-        ]
+        )
+        return next(later, None)
 
 
 class ReplayingSessions(StreamableHTTPSessionManager):

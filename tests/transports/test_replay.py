@@ -54,6 +54,19 @@ class TestEvents:
         await events.store_event("1", note("of the next"))
         assert await replayed(events, start) == ([answer(1)], None)
 
+    async def test_what_comes_meanwhile_is_sent_too(self) -> None:
+        events, seen = SessionEvents(), []
+        start = await events.store_event("1", None)
+        await events.store_event("1", note("a"))
+
+        async def send(event: EventMessage) -> None:
+            seen.append(event.message)
+            if len(seen) == 1:
+                await events.store_event("1", answer(1))
+
+        assert await events.replay_events_after(start, send) is None
+        assert seen == [note("a"), answer(1)]
+
     async def test_an_unknown_event_replays_nothing(self) -> None:
         events = SessionEvents()
         await events.store_event("1", note("a"))
