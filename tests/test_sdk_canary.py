@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +20,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server import MCPServer, NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.elicitation import render_elicitation_schema
 from mcp.server.request_state import (
@@ -48,8 +50,8 @@ SOURCES = {
     if "tests" not in path.parts
 }
 TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
-INSIDE = ("frontmcp/transports/", "frontmcp/testing/")
-"""Where the SDK's inside may be touched."""
+INSIDE = ("frontmcp/transports/", "frontmcp/testing/", "frontmcp/upstream/")
+"""Where the inside of the SDK may be touched: its server, its client."""
 
 ELSEWHERE = {
     "frontmcp/definitions/tool.py": {"mcp.shared.inbound"},
@@ -435,6 +437,43 @@ def test_the_canary_names_where_it_is_used(bird: Canary) -> None:
 
 
 # Where the inside is touched
+
+
+@canary("MCPServer._lowlevel_server", "frontmcp/definitions/upstream.py", token='"_lowlevel_server"')
+async def _() -> None:
+    assert isinstance(getattr(MCPServer("canary"), "_lowlevel_server", None), Server)
+
+
+@canary("FastMCP._mcp_server", "frontmcp/definitions/upstream.py", token='"_mcp_server"')
+async def _() -> None:
+    fastmcp = pytest.importorskip("fastmcp", exc_type=ImportError)
+    assert isinstance(fastmcp.FastMCP("canary")._mcp_server, Server)
+
+
+@canary(
+    "a client's callbacks run in the context of the request", "frontmcp/upstream/connection.py", token="_exchange.get()"
+)
+async def _() -> None:
+    variable: ContextVar[str] = ContextVar("variable", default="nobody's")
+    seen = []
+
+    async def logged(params: Any) -> None:
+        seen.append(variable.get())
+
+    async def call(ctx: ServerRequestContext[Any, Any], params: Any) -> types.CallToolResult:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            await ctx.session.send_log_message("info", "here", related_request_id=ctx.request_id)
+        return types.CallToolResult(content=[])
+
+    server: Server[Any] = Server("canary", on_call_tool=call)
+    for mode in ("auto", "legacy"):
+        async with Client(server, mode=mode, log_level="info", logging_callback=logged) as client:
+            variable.set(mode)
+            await client.session.send_request(
+                types.CallToolRequest(params=types.CallToolRequestParams(name="look")), types.CallToolResult
+            )
+    assert seen == ["auto", "legacy"]
 
 
 def own_names() -> set[str]:
