@@ -15,7 +15,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from frontmcp import Call, CallNext, FrontMcp, Plugin, PublicMcpError, Tool, ToolContext, hookimpl
+from frontmcp import (
+    Call,
+    CallNext,
+    FrontMcp,
+    Plugin,
+    Prompt,
+    PublicMcpError,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    ToolContext,
+    hookimpl,
+)
 
 OPTIONS = {
     "session_idle_timeout": 3,
@@ -23,6 +35,7 @@ OPTIONS = {
     "max_sessions": 20_000,
     "limit_concurrency": 2000,
     "max_body": 1_000_000,
+    "event_store": True,
 }
 
 
@@ -59,6 +72,26 @@ async def refuse(n: int) -> None:
 async def nap(seconds: float) -> dict[str, float]:
     await anyio.sleep(seconds)
     return {"slept": seconds}
+
+
+@Resource("soak://text")
+async def text() -> str:
+    return "always the same"
+
+
+@Resource("soak://bytes")
+def some_bytes() -> bytes:
+    return bytes(1000)
+
+
+@ResourceTemplate("soak://number/{n}")
+async def number(n: int) -> str:
+    return f"number {n}"
+
+
+@Prompt(name="note")
+async def note(n: int) -> str:
+    return f"note {n}."
 
 
 class Watch(Plugin):
@@ -104,6 +137,8 @@ class Watch(Plugin):
 server = FrontMcp(
     "soak",
     tools=[echo, threaded, chain, fail, refuse, nap],
+    resources=[text, some_bytes, number],
+    prompts=[note],
     plugins=[Watch()],
     autoload_plugins=False,
     environment="production",

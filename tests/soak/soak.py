@@ -28,6 +28,7 @@ from mcp import Client
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 ERAS = (OLD, NEW)
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 WORKERS = 16
 PATIENCE = 20
 """Seconds within which everything has to be answered."""
@@ -39,14 +40,15 @@ LEAKS = ("Traceback", 'File "', "hunter2", "pydantic")
 @dataclass(frozen=True)
 class Size:
     calls: int
+    reads: int
     sessions: int
     streams: int
     random: int
     repeats: int
 
 
-LONG = Size(calls=20_000, sessions=10_000, streams=500, random=5_000, repeats=1_000)
-SHORT = Size(calls=160, sessions=50, streams=20, random=100, repeats=20)
+LONG = Size(calls=20_000, reads=20_000, sessions=10_000, streams=500, random=5_000, repeats=1_000)
+SHORT = Size(calls=160, reads=160, sessions=50, streams=20, random=100, repeats=20)
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Answer:
         """The answer to the request of that id, whether it came as JSON or as a stream of events."""
         text = self.body.decode()
         lines = (
-            [text] if text.startswith("{") else [each[6:] for each in text.splitlines() if each.startswith("data: ")]
+            [text] if text.startswith("{") else [each[6:] for each in text.splitlines() if each.startswith("data: {")]
         )
         return next((each for each in map(json.loads, lines) if each.get("id") == id), {})
 
@@ -126,8 +128,8 @@ class Raw:
             headers["mcp-session-id"] = self.session
         if self.era == NEW and isinstance(message, dict):
             headers["mcp-method"] = str(message.get("method"))
-            if message.get("method") == "tools/call":
-                headers["mcp-name"] = str(message["params"].get("name"))
+            if (field := NAMED.get(str(message.get("method")))) is not None:
+                headers["mcp-name"] = str(message["params"].get(field))
         return headers
 
     async def write(self, body: bytes, headers: dict[str, str], verb: str = "POST", path: str = "/mcp") -> None:
@@ -300,6 +302,36 @@ KINDS: dict[str, tuple[int, Kind]] = {
 
 def _leaks(text: str) -> bool:
     return any(leak in text for leak in LEAKS)
+
+
+# Resources and prompts
+
+
+async def reads(port: int, era: str, size: Size, report: Report) -> None:
+    """Sixteen clients at once, which read, ask for prompts, and miss what is not there."""
+    async with anyio.create_task_group() as group:
+        for worker in range(WORKERS):
+            group.start_soon(_reader, port, era, worker, size.reads // WORKERS, report)
+
+
+async def _reader(port: int, era: str, worker: int, share: int, report: Report) -> None:
+    chance = random.Random(worker)
+    async with raw(port, era) as client:
+        await client.open()
+        for n in range(share):
+            kind, method, params, expected = chance.choice(
+                [
+                    ("text", "resources/read", {"uri": "soak://text"}, "always the same"),
+                    ("bytes", "resources/read", {"uri": "soak://bytes"}, '"blob":"AAAA'),
+                    ("template", "resources/read", {"uri": f"soak://number/{n}"}, f'number {n}"'),
+                    ("prompt", "prompts/get", {"name": "note", "arguments": {"n": str(n)}}, f"note {n}."),
+                    ("missing", "resources/read", {"uri": f"soak://nothing/{n}"}, "Resource not found"),
+                ]
+            )
+            answer = await client.post(client.message(n + 1, method, **params))
+            text = answer.body.decode()
+            report.expect(f"{era} read {kind}", expected in text and not _leaks(text), text)
+        await client.end()
 
 
 # One id for everything
@@ -630,7 +662,7 @@ async def soak(
         after = await settled(port, 60)
         say(f"after:  {after}")
         for era in ERAS:
-            await calls(port, era, Size(WORKERS, 0, 0, 0, 0), report)
+            await calls(port, era, Size(WORKERS, 0, 0, 0, 0, 0), report)
     return report, before, after
 
 
@@ -646,6 +678,7 @@ async def _round(port: int, size: Size, report: Report, say: Callable[[str], Non
         for part in range(parts):
             some = replace(size, calls=size.calls // parts)
             await phase(f"{era} calls {part + 1}/{parts}", calls(port, era, some, report))
+        await phase(f"{era} reads", reads(port, era, size, report))
         await phase(f"{era} id 1", one_id(port, era, size, report))
         await phase(f"{era} bad input", bad_input(port, era, report))
         await phase(f"{era} bad connections", bad_connections(port, era, report))
