@@ -1,0 +1,175 @@
+"""The runs as people ask for them: one row each, beside the tables in which DBOS keeps how to go on with them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sql
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError
+
+from frontmcp import ConfigurationError
+from frontmcp.interfaces.jobs import Run, RunQuery
+
+_TABLES = sql.MetaData()
+RUNS: Final = sql.Table(
+    "frontmcp_runs",
+    _TABLES,
+    sql.Column("id", sql.String, primary_key=True),
+    sql.Column("app", sql.String, nullable=False),
+    sql.Column("owner", sql.String, nullable=False),
+    sql.Column("entry", sql.String, nullable=False),
+    sql.Column("key", sql.String, nullable=True, comment="None once the run has ended"),
+    sql.Column("waits", sql.Boolean, nullable=False, comment="for a place in the queue"),
+    sql.Column("state", sql.String, nullable=False),
+    sql.Column("created_at", sql.Float, nullable=False),
+    sql.Column("completed_at", sql.Float, nullable=True),
+    sql.Column("record", sql.Text, nullable=False),
+    sql.Index("frontmcp_runs_key", "app", "key", unique=True),
+    sql.Index("frontmcp_runs_owner", "app", "owner", "created_at"),
+    sql.Index("frontmcp_runs_completed", "app", "completed_at"),
+)
+_GOING = RUNS.c.completed_at.is_(None)
+
+
+def url_of(store: str) -> URL:
+    """A store's URL, with the driver that is installed.
+
+    :raises ConfigurationError: it is none.
+    """
+    try:
+        url = make_url(store)
+    except ArgumentError:
+        raise ConfigurationError('jobs_config: "store" is no URL: write sqlite:///jobs.db or postgresql://…') from None
+    if url.drivername in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
+        raise ConfigurationError('jobs_config: runs need a file: write "sqlite:///jobs.db"')
+    return url
+
+
+class Records:
+    """The rows of one server's runs. Its methods wait for the database: they are for worker threads.
+
+    :param app: tells servers that share a database apart.
+    """
+
+    def __init__(self, url: URL, app: str) -> None:
+        options: dict[str, Any] = {"timeout": 30} if url.drivername == "sqlite" else {"connect_timeout": 5}
+        self._app = app
+        self._engine = sql.create_engine(
+            url, isolation_level="AUTOCOMMIT", pool_pre_ping=url.drivername != "sqlite", connect_args=options
+        )
+        self._mine = RUNS.c.app == app
+
+    def create(self) -> None:
+        """Make the table unless it is there."""
+        with self._engine.connect() as connection:
+            if self._engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            _TABLES.create_all(connection)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def _run(self, statement: sql.Executable) -> Any:
+        with self._engine.connect() as connection:
+            if self._engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
+            result = connection.execute(statement)
+            return result.all() if result.returns_rows else result.rowcount
+
+    def insert(self, run: Run) -> Run | None:
+        """Keep a new run; the one that has its id, or its key, where there is one."""
+        row = {
+            "id": run.id,
+            "app": self._app,
+            "owner": run.owner.key,
+            "entry": run.entry,
+            "key": run.key,
+            "waits": not run.foreground,
+            "state": run.state,
+            "created_at": run.created_at,
+            "record": run.model_dump_json(),
+        }
+        while True:
+            try:
+                self._run(sql.insert(RUNS).values(row))
+            except IntegrityError:
+                if (there := self._rival(run)) is not None:
+                    return there
+                # Who held the key has just ended.
+                continue
+            return None
+
+    def _rival(self, run: Run) -> Run | None:
+        same_key = sql.and_(self._mine, RUNS.c.key == run.key) if run.key is not None else sql.false()
+        rows = self._run(sql.select(RUNS.c.record).where(sql.or_(RUNS.c.id == run.id, same_key)))
+        return Run.model_validate_json(rows[0].record) if rows else None
+
+    def waiting(self) -> int:
+        """How many runs wait for a place."""
+        count: int = self._run(sql.select(sql.func.count()).where(self._mine, RUNS.c.waits, _GOING))[0][0]
+        return count
+
+    def begin(self, run_id: str) -> bool:
+        """A run waits no more; whether it has not ended."""
+        return bool(self._run(sql.update(RUNS).where(RUNS.c.id == run_id, _GOING).values(waits=False)))
+
+    def save(self, runs: Iterable[Run]) -> None:
+        """Bring rows of runs that go on up to date."""
+        for run in runs:
+            self._run(
+                sql.update(RUNS)
+                .where(RUNS.c.id == run.id, _GOING)
+                .values(state=run.state, record=run.model_dump_json())
+            )
+
+    def end(self, run: Run) -> bool:
+        """Bring the row of a run that ended up to date; False when it had ended before."""
+        values = {
+            "state": run.state,
+            "completed_at": run.completed_at,
+            "key": None,
+            "waits": False,
+            "record": run.model_dump_json(),
+        }
+        return bool(self._run(sql.update(RUNS).where(RUNS.c.id == run.id, _GOING).values(values)))
+
+    def get(self, run_id: str) -> Run | None:
+        rows = self._run(sql.select(RUNS.c.record).where(RUNS.c.id == run_id, self._mine))
+        return Run.model_validate_json(rows[0].record) if rows else None
+
+    def ended(self, run_ids: Sequence[str]) -> set[str]:
+        """Which of some runs have ended."""
+        statement = sql.select(RUNS.c.id).where(RUNS.c.id.in_(run_ids), ~_GOING)
+        return {row.id for row in self._run(statement)}
+
+    def going(self, before: float) -> list[str]:
+        """The runs that were submitted before a moment and have not ended."""
+        rows = self._run(sql.select(RUNS.c.id).where(self._mine, _GOING, RUNS.c.created_at < before))
+        return [row.id for row in rows]
+
+    def query(self, query: RunQuery) -> list[Run]:
+        """The runs that a query means, the newest first."""
+        statement = sql.select(RUNS.c.record).where(self._mine)
+        if query.owner is not None:
+            statement = statement.where(RUNS.c.owner == query.owner)
+        if query.entry is not None:
+            statement = statement.where(RUNS.c.entry == query.entry)
+        if query.states is not None:
+            statement = statement.where(RUNS.c.state.in_(query.states))
+        rows = self._run(statement.order_by(RUNS.c.created_at.desc()).limit(query.limit))
+        return [Run.model_validate_json(row.record) for row in rows]
+
+    def forget(self, *, keep: int, seconds: float) -> list[str]:
+        """Forget the oldest of the runs that have ended; which they were."""
+        ended = sql.select(RUNS.c.id, RUNS.c.completed_at).where(self._mine, ~_GOING)
+        too_many = ended.order_by(RUNS.c.completed_at.desc()).offset(keep).limit(1000)
+        too_old = ended.where(RUNS.c.completed_at < time.time() - seconds).limit(1000)
+        ids = sorted({row.id for statement in (too_many, too_old) for row in self._run(statement)})
+        if ids:
+            self._run(sql.delete(RUNS).where(RUNS.c.id.in_(ids)))
+        return ids

@@ -1,0 +1,177 @@
+"""The store may be wrong, away, or somebody else's: what then is told, and what goes on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from frontmcp_dbos import DbosJobs
+from frontmcp_dbos.engine import DbosJobEngine, JsonSerializer
+
+from frontmcp import ConfigurationError, FrontMcp, Job, JobContext, Step, Workflow, create_direct
+from frontmcp.errors import FrontMcpError
+from frontmcp.interfaces.jobs import Change, JobsConfig, Journal, Outcome, Run, RunQuery, RunState
+from frontmcp.testing.runs import echo, ended, new_run, started
+
+if TYPE_CHECKING:
+    from conftest import PostgresServer
+
+
+def engine_of(store: str, **config: Any) -> DbosJobEngine:
+    return DbosJobEngine(JobsConfig(store=store, **config))
+
+
+class TestWrong:
+    @pytest.mark.parametrize("store", ["sqlite://", "sqlite:///:memory:"])
+    def test_memory_is_no_store(self, store: str) -> None:
+        with pytest.raises(ConfigurationError, match=r'runs need a file: write "sqlite:///jobs.db"'):
+            engine_of(store)
+
+    def test_an_option_that_is_none_is_named(self) -> None:
+        with pytest.raises(ConfigurationError, match="jobs_config: engine: nmae: Extra inputs"):
+            engine_of("sqlite:///jobs.db", engine={"nmae": "x"})
+
+    async def test_a_file_that_can_not_be_written(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match=r"jobs_config: sqlite:///.* can't be opened: unable to open"):
+            await engine_of(f"sqlite:///{tmp_path}/missing/jobs.db").start(echo)
+
+    async def test_a_server_that_is_not_there_is_named_without_its_password(self) -> None:
+        with pytest.raises(ConfigurationError) as refused:
+            await engine_of("postgresql://me:hunter2@127.0.0.1:1/jobs").start(echo)
+        assert "127.0.0.1:1/jobs can't be opened: connection" in str(refused.value)
+        assert "hunter2" not in str(refused.value)
+
+    async def test_it_starts_after_a_start_that_failed(self, tmp_path: Path, sqlite_store: str) -> None:
+        with pytest.raises(ConfigurationError):
+            await engine_of(f"sqlite:///{tmp_path}/missing/jobs.db").start(echo)
+        async with started(engine_of(sqlite_store), echo) as engine:
+            assert (await ended(engine, (await engine.submit(new_run())).id)).state == RunState.COMPLETED
+
+    async def test_one_process_has_one(self, sqlite_store: str, tmp_path: Path) -> None:
+        async with started(engine_of(sqlite_store), echo):
+            with pytest.raises(ConfigurationError, match="DBOS is one per process"):
+                await engine_of(f"sqlite:///{tmp_path}/other.db").start(echo)
+
+    def test_trio_is_refused(self, tmp_path: Path) -> None:
+        start = engine_of(f"sqlite:///{tmp_path}/jobs.db").start
+        with ThreadPoolExecutor() as pool, pytest.raises(ConfigurationError, match="asyncio only"):
+            pool.submit(anyio.run, start, echo, backend="trio").result()
+
+
+class TestKept:
+    def test_reading_runs_no_code(self) -> None:
+        serializer = JsonSerializer()
+        assert serializer.deserialize(serializer.serialize({"a": [1, None]})) == {"a": [1, None]}
+        assert serializer.deserialize(serializer.serialize(ValueError("secret"))) == {"error": "ValueError"}
+        with pytest.raises(ValueError, match="expected"):
+            serializer.deserialize("gASVDAAAAAAAAACMCGJ1aWx0aW5zlIwEZXZhbJSTlC4=")
+
+    async def test_servers_of_other_names_do_not_see_runs(self, sqlite_store: str) -> None:
+        async with started(engine_of(sqlite_store), echo) as engine:
+            run = await engine.submit(new_run(foreground=True))
+            await ended(engine, run.id)
+        async with started(engine_of(sqlite_store, engine={"name": "another"}), echo) as engine:
+            assert await engine.get(run.id) is None
+            assert list(await engine.list(RunQuery())) == []
+
+    async def test_a_run_that_began_goes_on_at_the_next_start(self, sqlite_store: str) -> None:
+        begun = anyio.Event()
+
+        async def hold(run: Run, journal: Journal) -> Outcome:
+            await journal.report(Change(state=RunState.RUNNING, attempt=1))
+            journal.log("first")
+            begun.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async def finish(run: Run, journal: Journal) -> Outcome:
+            journal.log("second")
+            return Outcome(state=RunState.COMPLETED, result=run.input)
+
+        async with started(engine_of(sqlite_store), hold, grace=0.1) as engine:
+            run = await engine.submit(new_run(foreground=True, input={"a": 1}))
+            await begun.wait()
+            await anyio.sleep(0.3)
+        async with started(engine_of(sqlite_store), finish) as engine:
+            again = await ended(engine, run.id)
+        assert (again.state, again.result) == (RunState.COMPLETED, {"a": 1})
+        assert again.logs == ["first", "second"]
+
+
+async def test_a_database_that_goes_away_and_comes_back(
+    postgres: PostgresServer, postgres_store: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def steps(run: Run, journal: Journal) -> Outcome:
+        async def work() -> int:
+            await anyio.sleep(0.05)
+            return 1
+
+        for number in range(5):
+            await journal.step(str(number), work)
+        return Outcome(state=RunState.COMPLETED)
+
+    async with started(engine_of(postgres_store, max_running=5), steps) as engine:
+        ids = [(await engine.submit(new_run())).id for _ in range(20)]
+        await anyio.sleep(0.2)
+        await anyio.to_thread.run_sync(postgres.stop)
+        with pytest.raises(FrontMcpError) as refused:
+            await engine.submit(new_run())
+        assert (refused.value.code, refused.value.public) == ("JOB_STORE_UNAVAILABLE", True)
+        await anyio.sleep(1)
+        await anyio.to_thread.run_sync(postgres.start)
+        with anyio.fail_after(60):
+            for run_id in ids:
+                run = None
+                while run is None or not run.state.is_final:
+                    try:
+                        run = await engine.wait(run_id, timeout=5)
+                    except FrontMcpError:
+                        await anyio.sleep(0.1)
+                assert run.state == RunState.COMPLETED
+    assert "the store of jobs does not answer" in caplog.text
+
+
+@Job
+async def double(ctx: JobContext, number: int) -> int:
+    """Twice a number."""
+    ctx.log("doubling")
+    return 2 * number
+
+
+@Workflow(
+    name="twice",
+    steps=[
+        Step("one", "double", input={"number": 1}),
+        Step("two", "double", input=lambda steps: {"number": steps.get("one").outputs}, depends_on=["one"]),
+    ],
+)
+class Twice: ...
+
+
+class TestServer:
+    def server(self, store: str, **options: Any) -> FrontMcp:
+        return FrontMcp(
+            "desk",
+            jobs=[double],
+            workflows=[Twice],
+            plugins=[DbosJobs(), *options.pop("plugins", ())],
+            autoload_plugins=False,
+            jobs_config={"store": store},
+        )
+
+    async def test_jobs_and_workflows_run_on_it(self, sqlite_store: str) -> None:
+        async with create_direct(self.server(sqlite_store)) as direct:
+            done = await direct.execute_job("double", {"number": 21})
+            assert (done["state"], done["result"]) == ("completed", 42)
+            flow = await direct.execute_workflow("twice")
+            assert flow["state"] == "completed"
+        async with create_direct(self.server(sqlite_store)) as direct:
+            again = await direct.get_job_status(done["runId"])
+            assert (again["state"], again["result"], len(again["logs"])) == ("completed", 42, 1)
+
+    def test_without_jobs_it_is_off_and_the_server_starts(self) -> None:
+        FrontMcp("desk", plugins=[DbosJobs(), "no:jobs"], autoload_plugins=False).check()
