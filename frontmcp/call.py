@@ -608,6 +608,13 @@ class Asking(Protocol):
         """The answer, or no return: the request is suspended until the client brings it."""
         ...
 
+    async def leave(self, answer: Callable[[str], Awaitable[Mapping[str, Any]]]) -> NoReturn:
+        """Leave the request: its body is unwound, and the client gets what ``answer`` gives.
+
+        :param answer: given the state with which `FrontMcp.resumed_call` goes on elsewhere.
+        """
+        ...
+
     def inner(self, call: Call, runner: Any) -> Coroutine[Any, Any, Any]:
         """The kept outcome of an inner call that finished in an earlier attempt, else that of running it."""
         ...

@@ -219,6 +219,15 @@ def provide_routes(server: Any) -> Sequence[BaseRoute] | None:
 
 
 @hookspec
+def provide_extensions(server: Any) -> Iterable[Any] | None:
+    """Add extensions of the protocol, for clients of 2026-07-28 on that declare them.
+
+    :param server: the `FrontMcp`.
+    :returns: `frontmcp.interfaces.extensions.Extension` objects.
+    """
+
+
+@hookspec
 def prepare_entry(entry: Entry, server: Any) -> None:
     """Write defaults into an entry's options before its plan is made.
 

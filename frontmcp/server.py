@@ -13,10 +13,10 @@ import anyio
 import anyio.lowlevel
 
 from frontmcp.arguments import called, keywords_of, nearest, several
-from frontmcp.asking import MemoryStateStore
+from frontmcp.asking import MemoryStateStore, Resumed, State
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background
-from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Sought, Surface
+from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
@@ -610,6 +610,29 @@ class FrontMcp:
         :param listed: only those that a list on that surface shows.
         """
         return await self.pipeline.reachable(parent, entries, surface=surface, listed=listed)
+
+    def resumed_call(
+        self,
+        entry: Entry,
+        arguments: Mapping[str, Any],
+        *,
+        request: RequestContext,
+        state: str,
+        put: Callable[[str, Question], Awaitable[Mapping[str, Any]]],
+    ) -> Call:
+        """A client's call that left its request (`Asking.leave`), to be run again from its start where nobody waits.
+
+        What finished inside it before is not done again, and limits have counted it.
+
+        :param state: what leaving gave.
+        :param put: puts a question to the client under a key, and waits for the result that answers it.
+        """
+        left = State.load(state)
+        resumed = Resumed(self.state_store, request.caller, left, put)
+        request.asking = resumed
+        call = self.new_call(entry, arguments, origin="client", request=request)
+        call.attempt = resumed.attempt
+        return call
 
     # Serving
 

@@ -13,12 +13,14 @@ from collections.abc import Awaitable
 from typing import Annotated, Any, Literal
 
 import anyio
+from mcp.shared.exceptions import MCPError
 from mcp_types import EmbeddedResource, TextResourceContents
 from pydantic import BaseModel, Field
 
 from frontmcp import (
     Accepted,
     Audio,
+    Call,
     FrontMcp,
     Image,
     JsonSchema,
@@ -27,6 +29,7 @@ from frontmcp import (
     PublicMcpError,
     Tool,
     ToolContext,
+    Will,
 )
 from frontmcp.errors import ElicitationNotSupportedError, MissingCapabilityError
 
@@ -346,6 +349,74 @@ async def test_input_required_result_capabilities(ctx: ToolContext) -> str:
         name = "nobody"
     greeting = await ctx.sample(f"Greet {name}", max_tokens=50, key="greeting")
     return greeting.text
+
+
+# Tasks
+
+
+class Sure(BaseModel):
+    confirm: bool
+
+
+@server.tool
+async def greet(name: str) -> str:
+    """Never a task."""
+    return f"Hello, {name}!"
+
+
+@server.tool(task=True)
+async def slow_compute(seconds: Annotated[float, Field(ge=0, le=60)], label: str = "it") -> str:
+    """A task for clients that know tasks; others wait for it."""
+    await anyio.sleep(seconds)
+    return f"Computed {label} in {seconds} seconds"
+
+
+@server.tool(task="required")
+async def failing_job() -> str:
+    """A task that completes, with an error that a model can read."""
+    await anyio.sleep(1)
+    raise PublicMcpError("The job failed", "JOB_FAILED")
+
+
+@server.tool(task=True)
+async def protocol_error_job() -> str:
+    """A task that fails, with an error of the protocol."""
+    raise MCPError(-32603, "The job could not be carried out")
+
+
+@server.tool(task=True)
+async def confirm_delete(ctx: ToolContext, filename: str) -> str:
+    """A task that asks its user."""
+    answer = await ctx.elicit(f"Delete {filename}?", Sure)
+    sure = isinstance(answer, Accepted) and answer.data.confirm
+    return f"{filename} is {'deleted' if sure else 'kept'}"
+
+
+@server.tool(task=True)
+async def multi_input(ctx: ToolContext) -> str:
+    """A task that asks two things at once."""
+    answers: dict[str, Any] = {}
+
+    async def keep(name: str, asking: Awaitable[Any]) -> None:
+        answers[name] = await asking
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep, "name", ctx.elicit("What is your name?", Named))
+        group.start_soon(keep, "color", ctx.elicit("What is your favorite color?", Colored))
+    return f"Got {', '.join(sorted(answers))}"
+
+
+@server.tool(task="required")
+class TestToolWithTask(ToolContext):
+    """Asks before it becomes a task: what its will hooks do is done in the request."""
+
+    @Will("execute")
+    async def ask(self, call: Call) -> None:
+        self.answer = await self.elicit("What is your name?", Named, key="user_name")
+
+    async def execute(self) -> str:
+        await anyio.sleep(0.05)
+        return f"Hello, {self.answer.data.name}!" if isinstance(self.answer, Accepted) else "Hello!"
 
 
 # Prompts

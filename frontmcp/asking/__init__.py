@@ -12,5 +12,6 @@ from frontmcp.asking.state import STATE_SECONDS as STATE_SECONDS
 from frontmcp.asking.state import State as State
 from frontmcp.asking.store import MemoryStateStore as MemoryStateStore
 from frontmcp.asking.store import spend as spend
+from frontmcp.asking.suspension import Resumed as Resumed
 from frontmcp.asking.suspension import Suspended as Suspended
 from frontmcp.asking.suspension import Suspension as Suspension

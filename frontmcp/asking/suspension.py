@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -31,16 +31,21 @@ SHIELD_SECONDS: Final = 0.2
 """How long a question waits to be cancelled; where a shield keeps that away, it leaves by raising."""
 
 
+Answering: TypeAlias = Callable[[str], Awaitable[Mapping[str, Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Suspended:
     """The request waits for its client.
 
     :ivar questions: what to ask, by key.
     :ivar state: comes back, sealed, with the answers.
+    :ivar answer: gives what the client gets instead of questions, where the request was left for good.
     """
 
     questions: dict[str, Question]
     state: State
+    answer: Answering | None = None
 
 
 class Left(BaseException):
@@ -85,6 +90,7 @@ class Suspension:
         self._asked: dict[str, str] = {}
         self._waiting: set[int] = set()
         self._scope = anyio.CancelScope()
+        self._answering: Answering | None = None
 
     async def run(self, start: Callable[[], Awaitable[R]]) -> R | Suspended:
         """Run the outermost call.
@@ -105,7 +111,7 @@ class Suspension:
                     raise
         # Without it what asked was cancelled by the body itself, which has ended in another way.
         if self._scope.cancel_called:
-            return Suspended(self._pending, await self._state())
+            return Suspended(self._pending, await self._state(), self._answering)
         self._warn_of_unclaimed()
         if failure is not None:
             raise failure
@@ -128,15 +134,27 @@ class Suspension:
         if not call.request.offers(question.requires):
             raise not_supported(question)
         key = question.key or name
-        if key in self._pending:
+        if key in self._asked:
             key = f"{key}-{name}"
-        self._pending[key] = question
         self._asked[key] = name
+        return await self._put(call, key, question)
+
+    async def _put(self, call: Call, key: str, question: Question) -> Answer:
+        """Put a question to the client."""
+        self._pending[key] = question
         self._waiting.update(map(id, _lineage(call)))
         # Siblings get the chance to reach their own question, for all travel in one round, or to fail and end this one.
         for _ in range(SIBLING_TURNS):
             await anyio.lowlevel.checkpoint()
-        self._scope.cancel("the client is asked")
+        await self._unwind("the client is asked")
+
+    async def leave(self, answer: Answering) -> NoReturn:
+        """Leave the request for good; `run` gives `Suspended` with the way to answer it."""
+        self._answering = answer
+        await self._unwind("the call goes on elsewhere")
+
+    async def _unwind(self, reason: str) -> NoReturn:
+        self._scope.cancel(reason)
         with anyio.move_on_after(SHIELD_SECONDS):
             await anyio.sleep_forever()
         raise Left
@@ -227,6 +245,30 @@ class Suspension:
                     record.tool,
                     record.path,
                 )
+
+
+class Resumed(Suspension):
+    """A call that left its request and goes on where nobody waits: it puts its questions, and waits for the answers.
+
+    :param put: puts a question under a key, and waits for the result that answers it.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        caller: Caller,
+        state: State,
+        put: Callable[[str, Question], Awaitable[Mapping[str, Any]]],
+    ) -> None:
+        super().__init__(store, caller, state)
+        self._put_question = put
+
+    async def _put(self, call: Call, key: str, question: Question) -> Answer:
+        return Answer(await self._put_question(key, question))
+
+    async def leave(self, answer: Answering) -> NoReturn:
+        """:raises RuntimeError: it has left its request already."""
+        raise RuntimeError("the call has left its request already")
 
 
 def is_left(error: BaseException) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from frontmcp.errors.answers import log_error as log_error
 from frontmcp.errors.answers import new_error_id as new_error_id
+from frontmcp.errors.answers import ours as ours
 from frontmcp.errors.answers import public_text as public_text
 from frontmcp.errors.answers import to_error_data as to_error_data
 from frontmcp.errors.answers import to_result as to_result

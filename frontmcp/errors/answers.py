@@ -11,11 +11,20 @@ from typing import Any
 from mcp_types import CallToolResult, ErrorData, TextContent
 
 from frontmcp.errors.stacks import tell_users_stack, user_stack
-from frontmcp.errors.tree import FrontMcpError
+from frontmcp.errors.tree import FrontMcpError, InternalMcpError
 from frontmcp.errors.words import describe, sendable
 
 logger = logging.getLogger("frontmcp.errors")
 logger.addFilter(tell_users_stack)
+
+
+def ours(error: Exception) -> FrontMcpError:
+    """The error itself, or one of ours that stands for it."""
+    if isinstance(error, FrontMcpError):
+        return error
+    internal = InternalMcpError(describe(error))
+    internal.__cause__ = error
+    return internal
 
 
 def new_error_id() -> str:

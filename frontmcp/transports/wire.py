@@ -42,13 +42,12 @@ from frontmcp.chain import blame
 from frontmcp.errors import (
     ClientAnswerError,
     FrontMcpError,
-    InternalMcpError,
     MissingCapabilityError,
     PluginError,
     PublicMcpError,
     ResourceNotFoundError,
-    describe,
     log_error,
+    ours,
     public_text,
     sendable,
     to_error_data,
@@ -60,6 +59,7 @@ from frontmcp.pipeline.failures import is_cancellation
 from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
 from frontmcp.transports.answers import open_answer, refusal
 from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
+from frontmcp.transports.extensions import extend, extensions_of
 from frontmcp.transports.listing import ListOptions, Lists
 
 if TYPE_CHECKING:
@@ -267,6 +267,8 @@ class Wire:
                 RequestStateSecurity(keys=keys, ttl=STATE_SECONDS), default_audience=info.get("name", "frontmcp")
             )
         )
+        for extension in extensions_of(served.hooks, served):
+            extend(self.server, extension, self._refusable, self._protocol_error)
         self.in_flight = InFlight()
         self.sessions: Any = None
         self.trusted_proxy_depth = 0
@@ -425,7 +427,7 @@ class Wire:
         except MCPError:
             raise
         except Exception as error:
-            raise MCPError(types.INVALID_REQUEST, self._text(_ours(error))) from None
+            raise MCPError(types.INVALID_REQUEST, self._text(ours(error))) from None
 
     def _text(self, error: FrontMcpError) -> str:
         error_id = f"err_{uuid.uuid4().hex[:16]}"
@@ -449,7 +451,7 @@ class Wire:
         try:
             request = await (self._request if asked.kind == "tool" else self._refusable)(asked.ctx)
             if asked.is_modern and (
-                asked.params.request_state is not None or _can_be_asked(request.client_capabilities)
+                asked.params.request_state is not None or self._may_be_left(request.client_capabilities)
             ):
                 return await self._suspendable(request, asked)
             call = asked.call(self._pipeline, request)
@@ -466,7 +468,7 @@ class Wire:
         needs_error = asked.is_modern and isinstance(error, MissingCapabilityError)
         if asked.kind == "tool" and answer is None and not needs_error:
             fields = call.log_fields if call is not None else None
-            return to_result(_ours(error), production=self._served.production, fields=fields)
+            return to_result(ours(error), production=self._served.production, fields=fields)
         failure = self._protocol_error(error, call, older=not asked.is_modern)
         if answer is not None:
             answer.refuse(refusal(cast("Challenge", challenge), failure.error, asked.ctx.request_id))
@@ -476,7 +478,7 @@ class Wire:
         if isinstance(error, MCPError):
             return error
         fields = call.log_fields if call is not None else None
-        data = to_error_data(_ours(error), production=self._served.production, fields=fields)
+        data = to_error_data(ours(error), production=self._served.production, fields=fields)
         if older:
             data.code = OLDER_CODES.get(type(error), data.code)
         return MCPError.from_error_data(data)
@@ -524,8 +526,27 @@ class Wire:
             return self._failed(error, asked, call)
         if not isinstance(outcome, Suspended):
             return outcome
+        if outcome.answer is not None:
+            return await self._left(outcome, asked, call)
         requests = {key: _request(question) for key, question in outcome.questions.items()}
         return types.InputRequiredResult(input_requests=requests, request_state=outcome.state.dump())
+
+    async def _left(self, outcome: Suspended, asked: _Asked, call: Call) -> Any:
+        """The answer to a request that its call has left for good."""
+        assert outcome.answer is not None
+        try:
+            return await outcome.answer(outcome.state.dump())
+        except Exception as error:
+            return self._failed(error, asked, call)
+
+    def _may_be_left(self, capabilities: types.ClientCapabilities | None) -> bool:
+        """Whether a call may leave its request: to ask, or for an extension that both sides know."""
+        if capabilities is None:
+            return False
+        if not (capabilities.elicitation is None and capabilities.sampling is None and capabilities.roots is None):
+            return True
+        declared = capabilities.extensions
+        return declared is not None and not self.server.extensions.keys().isdisjoint(declared)
 
     # Older sessions
 
@@ -649,12 +670,6 @@ def _progress_token(ctx: Ctx) -> str | int | None:
     return ctx.meta.get("progress_token") if ctx.meta else None
 
 
-def _can_be_asked(capabilities: types.ClientCapabilities | None) -> bool:
-    return capabilities is not None and not (
-        capabilities.elicitation is None and capabilities.sampling is None and capabilities.roots is None
-    )
-
-
 def _trace(ctx: Ctx) -> dict[str, str]:
     """Where the request stands in the client's trace, as it says."""
     meta = cast("Mapping[str, Any]", ctx.meta or {})
@@ -679,21 +694,16 @@ def _result_of(answer: bytes, kind: Sought) -> Any:
     data = json.loads(answer)
     if "error" in data:
         raise MCPError.from_error_data(types.ErrorData.model_validate(data["error"]))
-    model = types.InputRequiredResult if data.get("resultType") == "input_required" else RESULT_TYPES[kind]
+    kind_of_result = data.get("resultType", "complete")
+    if kind_of_result not in ("complete", "input_required"):
+        return data
+    model = types.InputRequiredResult if kind_of_result == "input_required" else RESULT_TYPES[kind]
     return model.model_validate(data)
 
 
 def _is_unbegun(call: Call | None) -> bool:
     """Whether a call ended before anything of it ran, so that what it raised is about itself."""
     return call is not None and not call.runs
-
-
-def _ours(error: Exception) -> FrontMcpError:
-    if isinstance(error, FrontMcpError):
-        return error
-    ours = InternalMcpError(describe(error))
-    ours.__cause__ = error
-    return ours
 
 
 def _for_older_clients(call: Call, result: types.CallToolResult) -> types.CallToolResult:

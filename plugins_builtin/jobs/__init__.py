@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import PlainValidator
 
-from frontmcp import Option, Plugin, hookimpl
+from frontmcp import Call, CallNext, Option, Plugin, hookimpl
 from plugins_builtin.jobs import specs
 
 if TYPE_CHECKING:
@@ -32,10 +32,14 @@ class Jobs(Plugin):
 
     name = "jobs"
     kinds = ("job", "workflow")
-    options = (Option("jobs_config", Annotated[Any, PlainValidator(_read_config)], server=True),)
+    options = (
+        Option("jobs_config", Annotated[Any, PlainValidator(_read_config)], server=True),
+        Option("task", Literal[True, "required"], kinds=("tool",)),
+    )
 
     def __init__(self) -> None:
         self._service: Any = None
+        self._tasks: Any = None
 
     @hookimpl
     def register_hookspecs(self, manager: Any) -> None:
@@ -48,6 +52,14 @@ class Jobs(Plugin):
             return engine
         given = config.store
         return given if isinstance(given, _load("service").JobEngine) else None
+
+    @hookimpl
+    def provide_extensions(self, server: Any) -> Iterable[Any]:
+        return () if self._tasks is None else (self._tasks.extension,)
+
+    @hookimpl(option="task", tryfirst=True)
+    async def around_execute(self, call: Call, call_next: CallNext) -> Any:
+        return await self._tasks.around(call, call_next)
 
     @hookimpl
     def provide_entries(self, server: Any) -> Iterable[Any]:
@@ -71,6 +83,8 @@ class Jobs(Plugin):
 
     @hookimpl
     def settled(self, server: Any) -> None:
+        if self._tasks is None and any(entry.options.get("task") for entry in server.entries("tool")):
+            self._tasks = _load("tasks").Tasks(self._service_of(server))
         if self._service is not None:
             self._service.settle()
 

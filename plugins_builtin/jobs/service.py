@@ -6,7 +6,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -45,6 +45,7 @@ class Service:
         self.engine: JobEngine
         self._made_for: Any = None
         self._is_heard = False
+        self.execute_task: Callable[[Any, Run, Journal], Awaitable[Outcome]]
         self._background = Background()
 
     # The server's life
@@ -218,6 +219,8 @@ class Service:
         if entry is None:
             gone = InvalidInputError(f'{run.kind.capitalize()} "{run.name}" not found')
             return Outcome(state=RunState.FAILED, error=failed(gone))
+        if run.kind == "tool":
+            return await self.execute_task(entry, run, journal)
         if run.kind == "workflow":
             return await execute_workflow(self.server, entry, run, journal)
         definition = entry.definition

@@ -21,7 +21,9 @@ MODERN = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
 INFO = {"name": "conformance", "version": "1.0.0"}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | {
+    f"tasks/{name}": "taskId" for name in ("get", "update", "cancel")
+}
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 Message = dict[str, Any]
