@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp_types import Icon, ToolAnnotations
@@ -65,6 +65,7 @@ class Tool(SchemaDefinition):
         rate_limit: RateLimit | None = None,
         concurrency: Concurrency | None = None,
         timeout: Timeout | None = None,
+        task: Literal[True, "required"] | None = None,
         **options: Any,
     ) -> Tool: ...
     def __new__(cls, target: Any = None, /, **keywords: Any) -> Any:

@@ -43,7 +43,7 @@ class Service:
         self.server = server
         self.config = JobsConfig()
         self.engine: JobEngine
-        self._made_for: Any = None
+        self._has_engine = False
         self._is_heard = False
         self.execute_task: Callable[[Any, Run, Journal], Awaitable[Outcome]]
         self._background = Background()
@@ -56,15 +56,15 @@ class Service:
         :raises ConfigurationError: nobody has one for ``jobs_config``.
         """
         self._is_heard = self._has_listeners()
-        config = self.server.options.get("jobs_config") or JobsConfig()
-        if self._made_for is config and hasattr(self, "engine"):
+        if self._has_engine:
             return
+        config = self.server.options.get("jobs_config") or self.config
         engine = self.server.plugins.call("job_engine", config)
         if engine is None:
             raise ConfigurationError(f"jobs_config: {_unknown(config.store)}")
         if not isinstance(engine, JobEngine):
             raise ConfigurationError("a job_engine hook answered with something that is no JobEngine")
-        self.config, self.engine, self._made_for = config, engine, config
+        self.config, self.engine, self._has_engine = config, engine, True
 
     def _has_listeners(self) -> bool:
         """Whether anybody wants to know that a run has ended: a channel, or a plugin that is no built-in."""
@@ -164,7 +164,7 @@ class Service:
         elif not caller.is_anonymous and run.owner.key == caller.key:
             return True
         entry = self._entry(run)
-        rules = entry.definition.rules_for(action) if entry is not None else []
+        rules = entry.definition.rules_for(action) if entry is not None and run.kind != "tool" else []
         return bool(rules) and all(rule.allows(caller) for rule in rules)
 
     async def cancel(self, caller: Caller, run_id: str) -> Run:

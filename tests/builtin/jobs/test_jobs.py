@@ -575,6 +575,27 @@ async def test_channels_hear_of_runs_that_ended() -> None:
     assert (heard[1]["state"], heard[1]["error"]["name"]) == ("failed", "RuntimeError")
 
 
+async def test_entries_may_come_and_go_while_runs_go_on() -> None:
+    gate = Gate()
+
+    @Job
+    async def hold() -> str:
+        await gate.pass_through()
+        return "done"
+
+    @Tool
+    async def late() -> None: ...
+
+    server = serve(hold)
+    async with create_direct(server) as direct:
+        run_id = (await direct.execute_job("hold", background=True))["runId"]
+        await gate.reached()
+        await server.add_tool(late)
+        gate.open()
+        assert (await until(direct, run_id))["result"] == "done"
+        assert (await direct.execute_job("hold"))["result"] == "done"
+
+
 # Mistakes that stop the start
 
 
