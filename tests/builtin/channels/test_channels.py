@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from typing import Any
@@ -19,6 +20,7 @@ from frontmcp import (
     Channel,
     ChannelContext,
     FrontMcp,
+    Job,
     PublicMcpError,
     Tool,
     ToolContext,
@@ -226,6 +228,38 @@ async def test_an_agent_that_is_done_is_an_event_beside_its_call() -> None:
             while not heard:
                 await anyio.sleep(0.01)
     assert heard == [{"agent": "triage", "result": {"response": "High."}}]
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_run_that_has_ended_is_an_event(background: bool) -> None:
+    @Job
+    async def export(fails: bool) -> int:
+        if fails:
+            raise PublicMcpError("no disk", "NO_DISK")
+        return 43
+
+    @Job
+    async def other() -> None: ...
+
+    heard: list[Any] = []
+
+    @Channel(source={"type": "job-completion", "jobs": ["export"]})
+    async def exported(payload: dict[str, Any]) -> None:
+        heard.append(payload)
+
+    server = FrontMcp("desk", jobs=[export, other], channels=[exported])
+    async with create_direct(server) as direct:
+        await direct.execute_job("other")
+        await direct.execute_job("export", {"fails": False}, background=background)
+        with contextlib.suppress(PublicMcpError):
+            await direct.execute_job("export", {"fails": True}, background=background)
+        with anyio.fail_after(5):
+            while len(heard) < 2:
+                await anyio.sleep(0.01)
+    by_state = {each["state"]: each for each in heard}
+    assert by_state["completed"]["result"] == 43
+    assert by_state["failed"]["error"]["code"] == "NO_DISK"
+    assert {each["jobName"] for each in heard} == {"export"}
 
 
 async def test_tools_of_a_channel_are_served() -> None:
