@@ -54,6 +54,7 @@ ifdef BENCH
 	.bench/bin/python $(BENCH)/report.py .bench/result.json
 else
 	@$(PY) tests/bench/quick.py
+	@$(PY) tests/bench/kinds.py
 endif
 
 .bench/.done: $(PY) tests/bench/requirements.txt pyproject.toml

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Final
 
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
@@ -12,18 +13,40 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse
 MOST_EVENTS: Final = 256
 """How many messages of a session are kept, the latest."""
 
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""How large they may be together; the latest is kept in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message on a stream.
+
+    :ivar number: the event's id.
+    :ivar message: None for the beginning of a stream.
+    """
+
+    number: int
+    stream: str
+    message: JSONRPCMessage | None
+    size: int
+
 
 class SessionEvents(EventStore):
     """The latest messages of one session, on all its streams."""
 
     def __init__(self) -> None:
-        self._events: deque[tuple[int, str, JSONRPCMessage | None]] = deque(maxlen=MOST_EVENTS)
+        self._kept: deque[Kept] = deque()
         self._last = 0
+        self._bytes = 0
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message, or the beginning of a stream; gives the event's id, unique in the session."""
         self._last += 1
-        self._events.append((self._last, stream_id, message))
+        size = 0 if message is None else len(message.model_dump_json())
+        self._kept.append(Kept(self._last, stream_id, message, size))
+        self._bytes += size
+        while len(self._kept) > 1 and (len(self._kept) > MOST_EVENTS or self._bytes > MOST_BYTES):
+            self._bytes -= self._kept.popleft().size
         return str(self._last)
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
@@ -31,25 +54,21 @@ class SessionEvents(EventStore):
 
         :returns: the stream, if more is to come on it.
         """
-        stream = next((stream for number, stream, _ in self._events if str(number) == last_event_id), None)
-        if stream is None:
+        last = next((each for each in self._kept if str(each.number) == last_event_id), None)
+        if last is None:
             return None
-        last = int(last_event_id)
         # More may come while one is sent.
-        while (event := self._next(last, stream)) is not None:
-            last, message = event
-            await send_callback(EventMessage(message, str(last)))
-            if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+        while (kept := self._next(last)) is not None:
+            assert kept.message is not None
+            await send_callback(EventMessage(kept.message, str(kept.number)))
+            if isinstance(kept.message, JSONRPCResponse | JSONRPCError) and kept.message.id is not None:
                 return None
-        return stream
+            last = kept
+        return last.stream
 
-    def _next(self, last: int, stream: str) -> tuple[int, JSONRPCMessage] | None:
-        later = (
-            (number, message)
-            for number, stream_id, message in self._events
-            if number > last and stream_id == stream and message is not None
-        )
-        return next(later, None)
+    def _next(self, last: Kept) -> Kept | None:
+        later = (each for each in self._kept if each.number > last.number and each.stream == last.stream)
+        return next((each for each in later if each.message is not None), None)
 
 
 class ReplayingSessions(StreamableHTTPSessionManager):

@@ -81,6 +81,19 @@ class TestEvents:
         assert await replayed(events, start) == ([], None)
         assert await replayed(events, last) == ([], "1")
 
+    async def test_large_messages_make_room_sooner(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(replay, "MOST_BYTES", 1000)
+        events = SessionEvents()
+        first = await events.store_event("1", note("a"))
+        second = await events.store_event("1", note("x" * 800))
+        assert await replayed(events, first) == ([note("x" * 800)], "1")
+        huge = await events.store_event("1", note("y" * 2000))
+        assert await replayed(events, second) == ([], None)
+        assert await replayed(events, huge) == ([], "1")
+        small = await events.store_event("1", note("b"))
+        assert await replayed(events, huge) == ([], None)
+        assert await replayed(events, small) == ([], "1")
+
 
 # Over HTTP
 
