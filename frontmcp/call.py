@@ -258,6 +258,7 @@ class RequestContext:
     asking: Asking | None = None
     provided: dict[type, Any] | None = None
     _request_id: str | None = None
+    _started_at: datetime | None = None
     _values: dict[str, Any] | None = None
     _controller: AbortController | None = None
 
@@ -275,7 +276,10 @@ class RequestContext:
 
     @property
     def started_at(self) -> datetime:
-        return datetime.now(UTC) - timedelta(seconds=self.elapsed())
+        """When the request began, in UTC."""
+        if self._started_at is None:
+            self._started_at = datetime.now(UTC) - timedelta(seconds=self.elapsed())
+        return self._started_at
 
     def elapsed(self) -> float:
         """Seconds since the request began."""
