@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -26,6 +26,58 @@ def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: A
     import trio
 
     return trio.lowlevel.spawn_system_task(function, *arguments)
+
+
+class OwnTask:
+    """Holds an async context manager in a task of its own, so that the task groups and scopes in it nest.
+
+    `enter` and `leave` may be called from different tasks, and from inside scopes of others.
+
+    :param ended_early: is told what the manager raised when it ends before `leave`, as when a task of its own fails.
+    """
+
+    def __init__(self, manager: AbstractAsyncContextManager[Any], ended_early: Callable[[BaseException], None]) -> None:
+        self._manager = manager
+        self._ended_early = ended_early
+        self._scope = anyio.CancelScope()
+        self._begun, self._closing, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
+        self._error: BaseException | None = None
+
+    async def enter(self) -> None:
+        """Enter the manager; raises what it raises."""
+        self._task = start_task(self._hold)
+        try:
+            await self._begun.wait()
+        except BaseException:
+            self._scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await self._ended.wait()
+            raise
+        if self._error is not None:
+            raise self._error
+
+    async def leave(self) -> None:
+        """Leave the manager; raises what it raises, or has raised."""
+        self._closing.set()
+        await self._ended.wait()
+        if self._error is not None:
+            raise self._error
+
+    async def _hold(self) -> None:
+        has_begun = False
+        try:
+            with self._scope:
+                async with self._manager:
+                    has_begun = True
+                    self._begun.set()
+                    await self._closing.wait()
+        except Exception as error:
+            self._error = error
+            if has_begun and not self._closing.is_set():
+                self._ended_early(error)
+        finally:
+            self._ended.set()
+            self._begun.set()
 
 
 class Background:

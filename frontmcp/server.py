@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import anyio
 import anyio.lowlevel
@@ -15,13 +15,13 @@ import anyio.lowlevel
 from frontmcp.arguments import called, keywords_of, nearest, several
 from frontmcp.asking import MemoryStateStore, Resumed, State
 from frontmcp.assembly import Assembly
-from frontmcp.background import Background
+from frontmcp.background import Background, OwnTask
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, describe, unwrap_group
 from frontmcp.interfaces import EVERYTHING, ChangeBus, StateStore
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
@@ -33,6 +33,7 @@ from frontmcp.registry import ListName, ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
+from frontmcp.transports.keys import missing_keys, problems_of_keys
 from frontmcp.transports.listing import ListOptions
 from frontmcp.transports.stdio import run_stdio
 from frontmcp.transports.wire import Wire
@@ -50,6 +51,9 @@ LISTS: Final[Mapping[ListName, str]] = {
     "tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts",
 }  # fmt: skip
 """What is said to change when an entry of a list comes or goes."""
+
+Transport: TypeAlias = Literal["stdio", "http"]
+TRANSPORTS: Final = get_args(Transport)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Changed = Callable[[str], Awaitable[None]]
@@ -163,7 +167,8 @@ class FrontMcp:
         self.background = Background()
         self._users = 0
         self._starting: tuple[Any, anyio.Lock] | None = None
-        self._stack: AsyncExitStack | None = None
+        self._held: OwnTask | None = None
+        self.when_broken: list[Callable[[], None]] = []
         self._wire: Wire | None = None
 
     @property
@@ -218,7 +223,7 @@ class FrontMcp:
         if self._users:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
         self._configuration.add_plugin(plugin, first=plugin_name(plugin) if first else None)
-        self._assembly = self._wire = None
+        self._take_apart()
 
     def configure(self, *, file: Path | None = None, command_line: Mapping[str, Any] | None = None) -> None:
         """Give settings that override those of code: from a file, then the environment, then the command line.
@@ -229,6 +234,12 @@ class FrontMcp:
         """
         self._configuration.configure(file, command_line)
         self.settings, self.core, self.options, _ = self._configuration.read()
+        self._take_apart()
+
+    def _take_apart(self) -> None:
+        """What was put together before is no more: it did not know of what came since."""
+        if self._wire is not None:
+            self._wire.close()
         self._assembly = self._wire = None
 
     @property
@@ -451,7 +462,7 @@ class FrontMcp:
         """Take the settings of every source; what is wrong with the core's own, in words."""
         self.settings, self.core, self.options, problems = self._configuration.read()
         self.threads.limit = self.core.thread_limit
-        return problems
+        return [*problems, *problems_of_keys()]
 
     def _check_options(self, claims: Claims) -> list[str]:
         """Check the settings that plugins claim; a variable of the environment that means nothing is passed over."""
@@ -666,9 +677,18 @@ class FrontMcp:
         return self._starting[1]
 
     async def _start(self) -> None:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._providers.running(self))
-            await stack.enter_async_context(self.background.running())
+        life = OwnTask(self._life(), self._broke)
+        await life.enter()
+        self._held = life
+
+    async def _stop(self) -> None:
+        life, self._held = self._held, None
+        assert life is not None
+        await life.leave()
+
+    @asynccontextmanager
+    async def _life(self) -> AsyncIterator[None]:
+        async with self._providers.running(self), self.background.running(), AsyncExitStack() as stack:
             if any(app.upstream is not None for app in self._apps):
                 from frontmcp.upstream import running
 
@@ -678,15 +698,19 @@ class FrontMcp:
             self._bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)
             if self._bus is not None:
                 self.background.spawn(self._bus.run, self._heard)
-            self._stack = stack.pop_all()
+            try:
+                yield
+            finally:
+                self._bus = None
+                with anyio.CancelScope(shield=True):
+                    if (stopping := self.hooks.chain("server_stopping")) is not None:
+                        await stopping(self)
 
-    async def _stop(self) -> None:
-        stack, self._stack = self._stack, None
-        self._bus = None
-        assert stack is not None
-        async with stack:
-            if (stopping := self.hooks.chain("server_stopping")) is not None:
-                await stopping(self)
+    def _broke(self, error: BaseException) -> None:
+        """The lifespan, or a task of it, has failed: nothing of the server can be relied on any more."""
+        logger.error("the server stops, because its lifespan failed: %s", describe(unwrap_group(error)))
+        for stop in self.when_broken:
+            stop()
 
     @property
     def lowlevel(self) -> Server[Any]:
@@ -703,7 +727,7 @@ class FrontMcp:
     @property
     def started(self) -> bool:
         """Whether the server runs."""
-        return self._stack is not None
+        return self._held is not None
 
     def http_options(self, **overrides: Any) -> HttpOptions:
         """The options of the HTTP transport as they hold.
@@ -720,24 +744,31 @@ class FrontMcp:
         """
         self.default_environment = "production"
         self.check()
+        if (missing := missing_keys()) is not None:
+            raise ConfigurationError(missing)
         return http_app(self, self.http_options(**options))
 
-    def run(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
+    def run(self, transport: Transport = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
 
         :param transport: ``"stdio"``, or ``"http"`` with the options of `http_app`, ``host`` and ``port`` among them.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
+        if transport not in TRANSPORTS:
+            raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')
+        if transport == "stdio" and options:
+            raise ConfigurationError(
+                f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
+            )
         if transport == "http":
             self.default_environment = "production"
         self.check()
         configure_logging(self.log_options)
-        if transport == "stdio":
-            run_stdio(self, **options)
-        elif transport == "http":
-            run_http(self, self.http_options(**options))
-        else:
-            raise ConfigurationError(f'run: there is no transport "{transport}"; use "stdio" or "http"')
+        try:
+            run_stdio(self) if transport == "stdio" else run_http(self, self.http_options(**options))
+        except BaseExceptionGroup as group:
+            # What a lifespan raises comes through task groups of ours.
+            raise unwrap_group(group) from None
 
 
 def _info(name: Any, version: str | None, info: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -9,7 +11,8 @@ import anyio
 import pytest
 
 from frontmcp import FrontMcp, Plugin, hookimpl
-from frontmcp.background import Background
+from frontmcp.background import Background, OwnTask
+from frontmcp.errors import unwrap_group
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -121,3 +124,66 @@ async def test_a_task_sees_no_context_variable_of_whoever_begins_it() -> None:
         background.spawn(look)
         await anyio.wait_all_tasks_blocked()
     assert seen == ["nobody's"]
+
+
+class TestOwnTask:
+    """An async context manager that others enter and leave."""
+
+    @pytest.fixture
+    def told(self) -> list[Any]:
+        return []
+
+    @asynccontextmanager
+    async def manager(self, told: list[Any], fails_after: float | None = None) -> AsyncIterator[None]:
+        async def task() -> None:
+            await anyio.sleep(60 if fails_after is None else fails_after)
+            raise OSError("gone")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(task)
+            told.append("entered")
+            try:
+                yield
+                group.cancel_scope.cancel()
+            finally:
+                told.append("left")
+
+    async def test_its_task_groups_nest_whoever_leaves_it(self, told: list[Any]) -> None:
+        held = OwnTask(self.manager(told), told.append)
+        async with anyio.create_task_group() as group:
+            group.start_soon(held.enter)
+        with anyio.CancelScope(shield=True):
+            await held.leave()
+        assert told == ["entered", "left"]
+
+    async def test_what_fails_at_the_start_is_raised_there(self, told: list[Any]) -> None:
+        @asynccontextmanager
+        async def failing() -> AsyncIterator[None]:
+            raise OSError("no database")
+            yield
+
+        with pytest.raises(OSError, match="no database"):
+            await OwnTask(failing(), told.append).enter()
+        assert told == []
+
+    async def test_what_fails_later_is_told_and_raised_at_the_end(self, told: list[Any]) -> None:
+        held = OwnTask(self.manager(told, 0.01), told.append)
+        await held.enter()
+        await anyio.sleep(0.1)
+        assert told[:2] == ["entered", "left"]
+        assert isinstance(unwrap_group(told[2]), OSError)
+        with pytest.raises(ExceptionGroup):
+            await held.leave()
+
+    async def test_who_gives_up_entering_leaves_nothing_behind(self, told: list[Any]) -> None:
+        @asynccontextmanager
+        async def slow() -> AsyncIterator[None]:
+            try:
+                await anyio.sleep(60)
+                yield
+            finally:
+                told.append("cleaned up")
+
+        with anyio.move_on_after(0.05):
+            await OwnTask(slow(), told.append).enter()
+        assert told == ["cleaned up"]

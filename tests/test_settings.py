@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +228,15 @@ def test_a_default_is_told_from_what_code_says() -> None:
     assert rows["http.port"] == ("1", "code")
     assert rows["http.path"] == ('"/mcp"', "default")
     assert rows["logging.level"] == ('"INFO"', "default")
+
+
+def test_a_wire_that_was_replaced_hears_of_no_changes() -> None:
+    served = server()
+    wires = []
+    for change in (served.configure, lambda: served.add_plugin(Nested), served.configure):
+        wires.append(weakref.ref(served.wire))
+        change()
+    last = served.wire
+    assert served._listeners == [last.changes.publish]
+    gc.collect()
+    assert [wire for wire in wires if wire() is not None] == []

@@ -22,12 +22,12 @@ from typing import Any, Final
 
 from watchfiles import Change, PythonFilter, watch
 
-from frontmcp.cli.failures import Failure, shown
+from frontmcp.cli.failures import Failure, failing_with_place, shown
 from frontmcp.cli.output import say
-from frontmcp.cli.serve import bind, url
+from frontmcp.cli.serve import url
 from frontmcp.cli.target import Source, Target
 from frontmcp.logs import configure_logging
-from frontmcp.transports.http import HttpOptions, HttpServer, http_app, uvicorn_config
+from frontmcp.transports.http import HttpOptions, HttpServer, bind
 
 PRELOADED: Final = [
     "frontmcp.cli.dev",
@@ -178,11 +178,14 @@ def serve(connection: Connection, source: Source) -> None:
     except EOFError:
         return
     configure_logging(server.log_options)
-    config = uvicorn_config(http_app(server, options), options)
-    config.timeout_graceful_shutdown = CUT_SECONDS  # type: ignore[assignment]
-    http = HttpServer(config, server.wire.close_streams)
+    http = HttpServer(server, options)
+    http.config.timeout_graceful_shutdown = CUT_SECONDS  # type: ignore[assignment]
     Thread(target=_stop_with, args=(connection, lambda: http.handle_exit(signal.SIGTERM, None)), daemon=True).start()
-    http.run(sockets=[listener])
+    try:
+        with failing_with_place(source.folder):
+            http.run(sockets=[listener])
+    except Failure as failure:
+        say(f"error: {failure}")
 
 
 def _stop_with(connection: Connection, stop: Callable[[], None]) -> None:

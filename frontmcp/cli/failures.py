@@ -89,7 +89,7 @@ def failing_with_place(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except Failure:
+    except (Failure, ConfigurationError):
         raise
     except Exception as error:
         raise Failure(explain(error, folder)) from error

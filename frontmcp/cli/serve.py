@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -10,16 +11,18 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
 
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
 from frontmcp.cli.output import clean_stdout, say
 from frontmcp.cli.target import Source
 from frontmcp.logs import configure_logging
-from frontmcp.server import FrontMcp
-from frontmcp.transports.http import HttpOptions, uvicorn_config
+from frontmcp.transports.http import HttpOptions, bind, end_streams, keep_streams, uvicorn_config
+from frontmcp.transports.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 APP: Final = "frontmcp.cli.serve:worker_app"
 WORKER: Final = "_FRONTMCP_WORKER"
 """The variable that tells workers what to serve. Not under FRONTMCP_: that would be a setting."""
+
+ENDING: Final[set[asyncio.Task[None]]] = set()
+"""Holds what runs while a worker shuts down: an event loop does not."""
 
 WHY_STATELESS: Final = (
     "--workers above 1 needs --stateless: a session of a client up to 2025-11-25 lives in the memory of one worker, "
@@ -53,11 +59,12 @@ def serve_http(source: Source, workers: int = 1) -> None:
         raise UsageFailure(WHY_STATELESS)
     with bind(options) as bound:
         port = bound.getsockname()[1]
-    say(f"{server.name} {server.version} at {url(options, port)}" + (f", {workers} workers" if workers > 1 else ""))
-    if workers > 1:
-        _serve_workers(source, options, port, workers)
-    else:
-        _serve_alone(server, port)
+        say(f"{server.name} {server.version} at {url(options, port)}" + (f", {workers} workers" if workers > 1 else ""))
+        if workers > 1 and not _serve_workers(source, options, bound, workers):
+            raise Failure(f"{server.name} could not start, see above")
+    if workers == 1:
+        with failing_with_place(source.folder):
+            server.run("http", port=port)
 
 
 def url(options: HttpOptions, port: int) -> str:
@@ -65,51 +72,16 @@ def url(options: HttpOptions, port: int) -> str:
     return f"http://{host}:{port}{options.path}"
 
 
-def bind(options: HttpOptions) -> socket.socket:
-    """A socket bound to the host and port.
-
-    :raises Failure: it can't be, with the reason and the fix.
-    """
-    bound = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
-    if os.name == "posix":
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((options.host, options.port))
-    except OSError as error:
-        bound.close()
-        raise Failure(
-            f"can't serve on {options.host} port {options.port}: {error.strerror}; try another --port"
-        ) from error
-    return bound
-
-
-def _serve_alone(server: FrontMcp, port: int) -> None:
-    try:
-        server.run("http", port=port)
-    except SystemExit as error:
-        # uvicorn has logged why, and has exit codes of its own.
-        raise Failure(f"{server.name} could not start, see above") from error
-
-
-def _serve_workers(source: Source, options: HttpOptions, port: int, workers: int) -> None:
+def _serve_workers(source: Source, options: HttpOptions, bound: socket.socket, workers: int) -> bool:
+    """Serve until SIGINT or SIGTERM; whether the workers could start."""
     os.environ[WORKER] = json.dumps(asdict(source))
     # What one worker seals, such as a list's cursor, another must be able to open.
     os.environ.setdefault("FRONTMCP_STATE_KEYS", secrets.token_hex(32))
     # Tells each worker of the others: some plugins count within one process.
     os.environ["WEB_CONCURRENCY"] = str(workers)
-    config = uvicorn_config(APP, options)
-    uvicorn.run(
-        APP,
-        factory=True,
-        workers=workers,
-        host=config.host,
-        port=port,
-        log_level=config.log_level,
-        timeout_graceful_shutdown=config.timeout_graceful_shutdown,
-        limit_concurrency=config.limit_concurrency,
-        proxy_headers=config.proxy_headers,
-        server_header=config.server_header,
-    )
+    supervisor = Multiprocess(uvicorn_config(APP, options, factory=True, workers=workers), [bound])
+    supervisor.run()
+    return all(process.exitcode != STARTUP_FAILURE for process in supervisor.processes)
 
 
 def worker_app() -> Starlette:
@@ -117,8 +89,16 @@ def worker_app() -> Starlette:
     server = Source(**json.loads(os.environ[WORKER])).load()
     configure_logging(server.log_options)
     app = server.http_app()
-    _before_exit(server.wire.close_streams)
+    keep_streams()
+    _before_exit(partial(_end_streams, server.wire))
     return app
+
+
+def _end_streams(wire: Wire) -> None:
+    """Begin to end what is open: streams of changes at once, those of older clients once their calls are answered."""
+    wire.close_streams()
+    task = asyncio.get_running_loop().create_task(end_streams(wire.in_flight))
+    ENDING.add(task)
 
 
 def _before_exit(do: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -84,7 +85,7 @@ class HttpOptions(BaseModel):
     grace: int = Field(10, ge=0)
 
 
-def http_app(served: Any, options: HttpOptions) -> Starlette:
+def http_app(served: Any, options: HttpOptions) -> HttpApp:
     """An ASGI app that serves MCP, alone or mounted in another app.
 
     :raises ConfigurationError: the server can't start.
@@ -104,7 +105,7 @@ def http_app(served: Any, options: HttpOptions) -> Starlette:
         wire.server.middleware.append(wire.in_flight)
     limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
     guarded = PostGuard(StreamableHTTPASGIApp(sessions), wire.in_flight, **limits)
-    return _App(
+    return HttpApp(
         routes=[
             Route(options.path, Admission(guarded, wire)),
             Route("/healthz", _healthy),
@@ -168,7 +169,7 @@ def _ready(served: Any) -> Callable[[Request], Any]:
     return ready
 
 
-class _App(Starlette):
+class HttpApp(Starlette):
     """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app."""
 
     _running = False
@@ -200,16 +201,24 @@ class _App(Starlette):
 
     async def _hold(self, tried: anyio.Event) -> None:
         try:
-            lifespan: AbstractAsyncContextManager[Any] = self.router.lifespan_context(self)
-            async with lifespan:
-                self._running = True
+            async with self.started():
                 tried.set()
                 await anyio.sleep_forever()
         except Exception:
             logger.exception("the mounted server could not start")
         finally:
-            self._running = False
             tried.set()
+
+    @asynccontextmanager
+    async def started(self) -> AsyncIterator[None]:
+        """The app is started while the block runs; what its lifespan raises, this does."""
+        lifespan: AbstractAsyncContextManager[Any] = self.router.lifespan_context(self)
+        async with lifespan:
+            self._running = True
+            try:
+                yield
+            finally:
+                self._running = False
 
 
 def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Config:
@@ -228,44 +237,85 @@ def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Confi
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn, ending open streams of changes when it is told to stop; they would hold the shutdown."""
+    """uvicorn, which starts and stops the app itself, and is told to stop without open streams that would hold it.
 
-    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._close_streams = close_streams
+    What the lifespan raises leaves `run`; uvicorn would log it and exit with a code of its own.
+    """
+
+    def __init__(self, served: Any, options: HttpOptions) -> None:
+        self._served = served
+        self._app = http_app(served, options)
+        self._wire = served.wire
+        super().__init__(uvicorn_config(self._app, options, lifespan="off"))
+
+    async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._served.when_broken.append(self._stop)
+        try:
+            async with self._app.started():
+                await super()._serve(sockets)
+        finally:
+            self._served.when_broken.remove(self._stop)
+
+    def _stop(self) -> None:
+        self._wire.close_streams()
+        self.should_exit = True
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self._close_streams()
+        self._wire.close_streams()
         super().handle_exit(sig, frame)
 
 
 class OnlyServer(HttpServer):
-    """The HTTP server of a process that has no other: what it does to the streams of older clients holds for all.
+    """The HTTP server of a process that has no other: what it does to the streams of older clients holds for all."""
 
-    Left alone they are all cut at once, those that carry calls among them.
-    """
-
-    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None], in_flight: InFlight) -> None:
-        super().__init__(config, close_streams)
-        self._in_flight = in_flight
-        AppStatus.enable_automatic_graceful_drain = False
+    async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
+        keep_streams()
+        await super()._serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(self._end_streams)
+            group.start_soon(end_streams, self._wire.in_flight)
             await super().shutdown(sockets)
             group.cancel_scope.cancel()
 
-    async def _end_streams(self) -> None:
-        while self._in_flight.connections:  # noqa: ASYNC110 (they are counted where no event loop is known)
-            await anyio.sleep(0.05)
-        AppStatus.should_exit = True
+
+def keep_streams() -> None:
+    """Let no stream of an older client end by itself when this process is told to stop: some of them carry calls."""
+    AppStatus.enable_automatic_graceful_drain = False
+
+
+async def end_streams(in_flight: InFlight) -> None:
+    """End the streams of older clients in this process, once none of them waits for an answer."""
+    while in_flight.connections:  # noqa: ASYNC110 (they are counted where no event loop is known)
+        await anyio.sleep(0.05)
+    AppStatus.should_exit = True
+
+
+def bind(options: HttpOptions) -> socket.socket:
+    """A socket bound to the host and port; port 0 takes a free one.
+
+    :raises ConfigurationError: it can't be, with the reason and the fix.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
+    if os.name == "posix":
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((options.host, options.port))
+    except OSError as error:
+        bound.close()
+        raise ConfigurationError(
+            f"can't serve on {options.host} port {options.port}: {error.strerror}; try another port"
+        ) from error
+    return bound
 
 
 def run_http(served: Any, options: HttpOptions) -> None:
-    """Serve over HTTP until SIGINT or SIGTERM; calls in flight get ``grace`` seconds."""
-    config = uvicorn_config(http_app(served, options), options)
-    OnlyServer(config, served.wire.close_streams, served.wire.in_flight).run()
+    """Serve over HTTP until SIGINT or SIGTERM; calls in flight get ``grace`` seconds.
+
+    :raises ConfigurationError: the port is taken, or can't be bound.
+    """
+    with bind(options) as bound:
+        OnlyServer(served, options).run([bound])
 
 
 @asynccontextmanager
@@ -274,26 +324,18 @@ async def serving(served: Any, options: HttpOptions) -> AsyncIterator[str]:
 
     :param options: port 0 takes a free one.
     """
-    config = uvicorn_config(http_app(served, options), options)
-    config.load()
-    sockets = [config.bind_socket()] if options.port else [_free_socket(options.host)]
-    server = HttpServer(config, served.wire.close_streams)
-    async with anyio.create_task_group() as group:
-        group.start_soon(server._serve, sockets)
-        while not server.started:  # noqa: ASYNC110 (uvicorn has no event for it)
-            await anyio.sleep(0.01)
-        try:
-            host, port = sockets[0].getsockname()[:2]
-            yield f"http://{host}:{port}{options.path}"
-        finally:
-            served.wire.close_streams()
-            server.should_exit = True
-
-
-def _free_socket(host: str) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    bound.bind((host, 0))
-    return bound
+    server = HttpServer(served, options)
+    with bind(options) as bound:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server._serve, [bound])
+            while not server.started:  # noqa: ASYNC110 (uvicorn has no event for it)
+                await anyio.sleep(0.01)
+            try:
+                host, port = bound.getsockname()[:2]
+                yield f"http://{host}:{port}{options.path}"
+            finally:
+                served.wire.close_streams()
+                server.should_exit = True
 
 
 def options_from(options: HttpOptions, overrides: Mapping[str, Any]) -> HttpOptions:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import anyio
 from mcp.server import Server
@@ -16,6 +16,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
 from frontmcp.transports.listing import warn_of_missing_descriptions
+
+logger = logging.getLogger("frontmcp.server")
 
 
 def run_stdio(served: Any) -> None:
@@ -26,20 +28,40 @@ def run_stdio(served: Any) -> None:
     served.check()
     warn_of_missing_descriptions(served.pipeline.registry)
     served.wire.server.transport = "stdio"
-    anyio.run(_serve, served.wire.server)
+    anyio.run(_serve, served)
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(served: Any) -> None:
     async with anyio.create_task_group() as group, stdio_server() as (read, write):
         with anyio.CancelScope() as serving:
             group.start_soon(_stop_on_signal, serving.cancel)
-            await server.run(Answering(read, write), write, server.create_initialization_options())
-        if serving.cancelled_caught:
-            # The thread that waits for stdin can't be interrupted; everything else has shut down.
-            logging.shutdown()
-            sys.stderr.flush()
-            os._exit(0)
+            served.when_broken.append(serving.cancel)
+            try:
+                await _run(served.wire.server, read, write)
+            except Exception:
+                if not serving.cancel_called:
+                    raise
+                logger.exception("the server ended badly")
+                _leave(1)
+            finally:
+                served.when_broken.remove(serving.cancel)
+        if serving.cancelled_caught or served.threads.orphans:
+            _leave(0)
         group.cancel_scope.cancel()
+
+
+async def _run(server: Server[Any], read: Any, write: Any) -> None:
+    await server.run(Answering(read, write), write, server.create_initialization_options())
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process once everything has shut down.
+
+    A thread that waits for stdin, or runs a call that was given up, can't be interrupted, and Python would wait for it.
+    """
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Answering:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -60,6 +59,7 @@ from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
 from frontmcp.transports.answers import open_answer, refusal
 from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
 from frontmcp.transports.extensions import extend, extensions_of
+from frontmcp.transports.keys import state_keys
 from frontmcp.transports.listing import ListOptions, Lists
 
 if TYPE_CHECKING:
@@ -212,12 +212,6 @@ class InFlight:
             flight.over.set()
 
 
-def state_keys() -> list[str] | list[bytes]:
-    """The keys that seal states and cursors: ``FRONTMCP_STATE_KEYS`` (comma-separated), else one of this process."""
-    given = [key.strip() for key in os.environ.get("FRONTMCP_STATE_KEYS", "").split(",") if key.strip()]
-    return given or [os.urandom(32)]
-
-
 class Wire:
     """Serves one `FrontMcp` through one low-level SDK server.
 
@@ -272,7 +266,11 @@ class Wire:
         self.in_flight = InFlight()
         self.sessions: Any = None
         self.trusted_proxy_depth = 0
-        served.on_change(self.changes.publish)
+        self._leave = served.on_change(self.changes.publish)
+
+    def close(self) -> None:
+        """Hear of no more changes: another wire takes over."""
+        self._leave()
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[None]:

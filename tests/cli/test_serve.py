@@ -8,6 +8,7 @@ import socket
 import sys
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -103,14 +104,15 @@ def test_a_port_that_is_taken(frontmcp):
         ran = frontmcp("run", "desk.py", "--http", "--port", port)
     assert ran.code == 1
     assert f"error: can't serve on 127.0.0.1 port {port}: " in ran.err
-    assert ran.err.endswith("; try another --port\n")
+    assert ran.err.endswith("; try another port\n")
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         ([], "^error: desk.py:22: OSError: no database$"),
-        (["--http", "--port", "0"], "^error: desk could not start, see above$"),
+        (["--http", "--port", "0"], "^error: desk.py:22: OSError: no database$"),
+        (["--http", "--port", "0", "--stateless", "--workers", "2"], "^error: desk could not start, see above$"),
     ],
 )
 def test_a_server_that_can_not_start(serve, write, words, line):
@@ -118,3 +120,50 @@ def test_a_server_that_can_not_start(serve, write, words, line):
     served = serve("run", "desk.py", *words)
     served.line(line)
     assert served.process.wait(SECONDS) == 1
+
+
+NAP = """\
+import sys
+
+import anyio
+from frontmcp import FrontMcp, Tool
+
+
+@Tool
+async def nap(seconds: float) -> float:
+    "Sleeps"
+    print("nap began", file=sys.stderr, flush=True)
+    await anyio.sleep(seconds)
+    return seconds
+
+
+server = FrontMcp("nap", tools=[nap], http={"grace": 19})
+"""
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
+async def test_a_signal_lets_calls_of_workers_finish(serve, write, version):
+    write("nap.py", NAP)
+    served = serve("run", "nap.py", "--http", "--port", "0", "--stateless", "--workers", "2")
+    url = served.url()
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"name": "nap", "arguments": {"seconds": 2}} | ({"_meta": meta} if version == "2026-07-28" else {})
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": "tools/call",
+        "mcp-name": "nap",
+    }
+    answers = []
+    async with httpx2.AsyncClient(timeout=SECONDS) as http:
+
+        async def call():
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            answers.append(await http.post(url, json=message, headers=headers))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await anyio.to_thread.run_sync(served.line, "nap began")
+            served.process.send_signal(signal.SIGTERM)
+    assert '"text":"2.0"' in answers[0].text
+    assert served.process.wait(15) == 0  # less than the grace: nothing held it

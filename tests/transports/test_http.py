@@ -16,6 +16,8 @@ from typing import Annotated, Any
 import anyio
 import httpx2
 import pytest
+import uvicorn
+from fastapi import FastAPI
 from mcp import Client
 from mcp.server.connection import Connection
 from pydantic import Field
@@ -24,7 +26,7 @@ from starlette.routing import Mount
 
 from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
 from frontmcp.transports.admission import Admission
-from frontmcp.transports.http import serving
+from frontmcp.transports.http import HttpOptions, bind, serving
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -100,8 +102,25 @@ async def test_readiness_ends_when_every_thread_is_lost() -> None:
         assert (await http.get(url.removesuffix("/mcp") + "/readyz")).status_code == 200
 
 
+def in_starlette(apps: dict[str, Any]) -> Any:
+    return Starlette(routes=[Mount(path, app=app) for path, app in apps.items()])
+
+
+def in_fastapi(apps: dict[str, Any]) -> Any:
+    host = FastAPI()
+
+    @host.get("/hello")
+    async def hello() -> str:
+        return "hello"
+
+    for path, app in apps.items():
+        host.mount(path, app)
+    return host
+
+
+@pytest.mark.parametrize("hosted_in", [in_starlette, in_fastapi])
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_two_servers_mounted_side_by_side_start_themselves(mode: str) -> None:
+async def test_two_servers_mounted_side_by_side_start_themselves(mode: str, hosted_in: Any) -> None:
     started: list[str] = []
 
     class Watch(Plugin):
@@ -120,21 +139,50 @@ async def test_two_servers_mounted_side_by_side_start_themselves(mode: str) -> N
         return {"server": ctx.call.server.name}
 
     servers = [FrontMcp(name, tools=[which], plugins=[Watch()]) for name in ("one", "two")]
-    app = Starlette(routes=[Mount(f"/{each.name}", app=each.http_app()) for each in servers])
-    async with _hosted(app) as base:
+    app = hosted_in({f"/api/{each.name}": each.http_app() for each in servers})
+    async with _hosted(app) as base, httpx2.AsyncClient() as http:
         for name in ("one", "two"):
-            async with Client(f"{base}/{name}/mcp", mode=mode) as client:  # type: ignore[arg-type]
+            async with Client(f"{base}/api/{name}/mcp", mode=mode) as client:  # type: ignore[arg-type]
                 assert (await client.call_tool("which")).structured_content == {"server": name}
+            assert (await http.get(f"{base}/api/{name}/readyz")).text == "ready\n"
         assert started == ["one", "two"]
+        if hosted_in is in_fastapi:
+            assert (await http.get(f"{base}/hello")).json() == "hello"
+
+
+async def test_too_many_requests_at_a_time_are_refused_and_later_ones_answered() -> None:
+    begun, release, answers = anyio.Semaphore(0), anyio.Event(), []
+
+    @Tool
+    async def hold() -> None:
+        begun.release()
+        await release.wait()
+
+    async with raw(FrontMcp("http-test", tools=[hold]), limit_concurrency=4) as (_, url):
+
+        async def post() -> int:
+            # Idle connections count: each request has one of its own, which ends with it.
+            async with httpx2.AsyncClient(timeout=20) as http:
+                return (await http.post(url, **_modern("tools/call", name="hold", arguments={}))).status_code
+
+        async def note() -> None:
+            answers.append(await post())
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(note)
+                await begun.acquire()
+            assert [await post() for _ in range(3)] == [503] * 3
+            release.set()
+        assert answers == [200] * 3
+        with anyio.fail_after(20):
+            while await post() != 200:
+                await anyio.sleep(0.1)
 
 
 @asynccontextmanager
 async def _hosted(app: Any) -> AsyncIterator[str]:
-    import uvicorn
-
-    from frontmcp.transports.http import _free_socket
-
-    bound = _free_socket("127.0.0.1")
+    bound = bind(HttpOptions(port=0))
     host = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
     async with anyio.create_task_group() as group:
         group.start_soon(host._serve, [bound])
@@ -398,9 +446,7 @@ FrontMcp("http-test", tools=[nap], plugins=[Watch]).run("http", port=int(sys.arg
 @asynccontextmanager
 async def _process(tmp_path: Path) -> AsyncIterator[tuple[subprocess.Popen[bytes], str]]:
     """The server in a process of its own, and its endpoint."""
-    from frontmcp.transports.http import _free_socket
-
-    with _free_socket("127.0.0.1") as bound:
+    with bind(HttpOptions(port=0)) as bound:
         port = bound.getsockname()[1]
     script = tmp_path / "server.py"
     script.write_text(SCRIPT)
@@ -544,3 +590,81 @@ async def test_whitespace_around_the_value_of_a_header_means_nothing() -> None:
     scope: Any = {"type": "http", "method": "POST", "headers": [(b"mcp-name", b"a b \t")]}
     await Admission(app, Wire())(scope, None, None)  # type: ignore[arg-type]
     assert seen == ["a b", b"a b"]
+
+
+# How it starts, and does not
+
+
+def _run(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "server.py"
+    script.write_text(text)
+    command = [sys.executable, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+
+
+FAILING = """
+from contextlib import asynccontextmanager
+from frontmcp import FrontMcp
+
+@asynccontextmanager
+async def lifespan(server):
+    raise OSError("no database")
+    yield
+
+FrontMcp("failing", lifespan=lifespan).run({transport})
+"""
+
+
+@pytest.mark.parametrize("transport", ['"stdio"', '"http", port=0'])
+def test_what_a_lifespan_raises_leaves_run(tmp_path: Path, transport: str) -> None:
+    ran = _run(tmp_path, FAILING.replace("{transport}", transport))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.splitlines()[-1] == "OSError: no database"
+    assert "lifespan' protocol" not in ran.stderr
+    assert "Group" not in ran.stderr
+
+
+def test_what_a_task_of_the_lifespan_raises_ends_the_server(tmp_path: Path) -> None:
+    ran = _run(
+        tmp_path,
+        """
+from contextlib import asynccontextmanager
+import anyio
+from frontmcp import FrontMcp
+
+@asynccontextmanager
+async def lifespan(server):
+    async def soon():
+        await anyio.sleep(0.3)
+        raise OSError("the database is gone")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(soon)
+        yield
+
+FrontMcp("failing", lifespan=lifespan).run("http", port=0)
+""",
+    )
+    assert (ran.returncode, ran.stderr.splitlines()[-1]) == (1, "OSError: the database is gone")
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with bind(HttpOptions(port=0)) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"can't serve on 127.0.0.1 port {port}: .*; try another port"):
+            make().run("http", port=port)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (("stdio",), {"port": 3, "host": "x"}, 'run: host, port is for HTTP: write run("http", …); stdio takes no '),
+        ((), {"nonsense": 1}, 'run: nonsense is for HTTP: write run("http", …)'),
+        (("http",), {"prot": 3}, 'http option prot: .*; did you mean "port"'),
+        (("sse",), {}, 'run: there is no transport "sse"; use "stdio" or "http"'),
+    ],
+)
+def test_options_that_a_transport_does_not_take(arguments: Any, options: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        make().run(*arguments, **options)

@@ -141,3 +141,84 @@ def test_a_server_that_is_configured_badly_says_so_and_ends(tmp_path: Path) -> N
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=30)
     assert done.returncode == 1
     assert 'no plugin claims the option "unknown_option"' in done.stderr
+
+
+ABANDONING = """
+import sys, time
+from contextlib import asynccontextmanager
+from frontmcp import FrontMcp, Tool
+
+@Tool(timeout={"execute_ms": 200})
+def stuck() -> None:
+    "Takes long"
+    time.sleep(60)
+
+@Tool
+def busy() -> None:
+    "Takes as long, and has no timeout"
+    print("busy began", file=sys.stderr, flush=True)
+    time.sleep(60)
+
+@asynccontextmanager
+async def lifespan(server):
+    yield
+    print("shut down", file=sys.stderr, flush=True)
+
+FrontMcp("stdio-test", tools=[stuck, busy], lifespan=lifespan).run()
+"""
+
+
+@pytest.mark.parametrize("name", ["stuck", "busy"])
+def test_a_thread_that_nobody_waits_for_does_not_hold_the_end(tmp_path: Path, name: str) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(ABANDONING)
+    server = Process(script)
+    server.send(call(1, name))
+    if name == "stuck":
+        assert "EXECUTION_TIMEOUT" in json.dumps(server.answer())
+    else:
+        server.wait_for("busy began")
+    code, _, err = server.end()
+    assert code == 0
+    assert "shut down" in err
+
+
+LASTING = """
+import sys
+from contextlib import asynccontextmanager
+import anyio
+from frontmcp import FrontMcp
+
+@asynccontextmanager
+async def lifespan(server):
+    async def beat():
+        await anyio.sleep({seconds})
+        raise OSError("the database is gone")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(beat)
+        print("started", file=sys.stderr, flush=True)
+        yield
+        group.cancel_scope.cancel()
+    print("shut down", file=sys.stderr, flush=True)
+
+FrontMcp("stdio-test", lifespan=lifespan).run()
+"""
+
+
+def test_a_lifespan_may_have_tasks(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(LASTING.replace("{seconds}", "60"))
+    server = Process(script)
+    server.wait_for("started")
+    code, _, err = server.end()
+    assert (code, err) == (0, "shut down\n")
+
+
+def test_a_lifespan_that_fails_later_ends_the_server_though_the_client_stays(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(LASTING.replace("{seconds}", "0.2"))
+    server = Process(script)
+    server.wait_for("the server stops, because its lifespan failed: the database is gone")
+    assert server.process.wait(timeout=20) == 1
+    server.end()

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frontmcp.transports.http import _free_socket
+from frontmcp.transports.http import HttpOptions, bind
 
 ISSUER = "https://issuer.acme.example"
 RESOURCE = "https://mcp.acme.example/mcp"
@@ -75,7 +75,7 @@ class KeyServer:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[KeyServer]:
-        bound = _free_socket("127.0.0.1")
+        bound = bind(HttpOptions(port=0))
         app = Starlette(routes=[Route("/jwks", self.answer)])
         host = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         async with anyio.create_task_group() as group:
