@@ -12,7 +12,15 @@ from typing import Any, Final, TypeVar
 import anyio
 import pydantic_core
 
-from frontmcp import AbortSignal, CallToolResult, FlowControl, FrontMcpError, InvalidOutputError, ToolNotFoundError
+from frontmcp import (
+    AbortSignal,
+    Call,
+    CallToolResult,
+    FlowControl,
+    FrontMcpError,
+    InvalidOutputError,
+    ToolNotFoundError,
+)
 from frontmcp.interfaces import (
     ChatMessage,
     Completion,
@@ -54,8 +62,9 @@ class Answered:
     withheld: Sequence[str] = ()
 
     @classmethod
-    def restore(cls, data: Any) -> Answered:
+    def restore(cls, kept: str) -> Answered:
         """What was kept as JSON."""
+        data = json.loads(kept)
         completion, usage = data["completion"], data["completion"]["usage"]
         calls = [ToolCall(**call) for call in completion["tool_calls"]]
         restored = {**completion, "tool_calls": calls, "usage": Usage(**usage) if usage is not None else None}
@@ -89,8 +98,17 @@ class Loop:
         :raises InvalidOutputError: its answer does not match the output schema, not even when it was told so.
         :raises ModelError: it could not be asked.
         """
-        call = context.call
-        run = Run(self, context, given, await self.offers.to(call))
+        reports = Reports(context, self.execution)
+        run = Run(self, context, given, await self.offers.to(context.call), reports)
+        try:
+            answer = await self._in_time(run, context.call)
+        except Exception as error:
+            await reports.ended(error)
+            raise
+        await reports.ended()
+        return answer
+
+    async def _in_time(self, run: Run, call: Call) -> Any:
         with anyio.move_on_after(self.execution.timeout / 1000):
             # The client's own signal comes with a cancellation; a budget of the call's does not.
             if call.signal is call.request.signal:
@@ -102,56 +120,49 @@ class Loop:
 class Run:
     """One run of a loop."""
 
-    def __init__(self, loop: Loop, context: Any, given: Any, offer: Offer) -> None:
+    def __init__(self, loop: Loop, context: Any, given: Any, offer: Offer, reports: Reports) -> None:
         self._loop = loop
         self._context = context
         self._call = context.call
         self._offer = offer
-        self._reports = Reports(context, loop.execution)
+        self._reports = reports
         self._usage = Usage()
+        self._mended = False
         question = context.build_user_message(given)
         self._messages = [ChatMessage("user", question)]
         self._key = _key(context, question) if self._call.request.asking is not None else None
 
     async def answer(self) -> Any:
         """What the model answers in the end."""
-        try:
-            answer = await self._turns()
-        except Exception as error:
-            await self._reports.ended(error)
-            raise
-        await self._reports.ended()
-        return answer
-
-    async def _turns(self) -> Any:
-        execution, name = self._loop.execution, self._loop.name
-        mended = False
-        for number in range(1, execution.max_iterations + 1):
+        most = self._loop.execution.max_iterations
+        for number in range(1, most + 1):
             answered = await self._turn(number)
             completion = answered.completion
             self._check(completion)
-            if not completion.tool_calls:
-                try:
-                    return self._read(completion.content or "")
-                except InvalidOutputError as error:
-                    if mended or number == execution.max_iterations:
-                        raise
-                    mended = True
-                    self._messages += [_said(completion), ChatMessage("user", _mend(error, self._loop.schema))]
-                    continue
-            self._messages.append(_said(completion))
-            self._messages += await self._call_tools(completion.tool_calls, answered.withheld)
-            if execution.max_total_tokens is not None and self._usage.total_tokens >= execution.max_total_tokens:
-                raise AgentTokensExceededError(name, execution.max_total_tokens)
-        raise AgentLoopExceededError(name, execution.max_iterations)
+            if completion.tool_calls:
+                self._messages.append(_said(completion))
+                self._messages += await self._call_tools(completion.tool_calls, answered.withheld)
+                continue
+            try:
+                return self._read(completion.content or "")
+            except InvalidOutputError as error:
+                if self._mended or number == most:
+                    raise
+                self._mended = True
+                self._messages += [_said(completion), ChatMessage("user", _mend(error, self._loop.schema))]
+        raise AgentLoopExceededError(self._loop.name, most)
 
     def _check(self, completion: Completion) -> None:
+        """Whether the loop can go on with a completion."""
+        name, most = self._loop.name, self._loop.execution.max_total_tokens
         if completion.usage is not None:
             self._usage += completion.usage
         if completion.finish_reason == "content_filter":
-            raise AgentRefusedError(self._loop.name)
+            raise AgentRefusedError(name)
         if completion.finish_reason == "length":
-            raise AgentCutOffError(self._loop.name)
+            raise AgentCutOffError(name)
+        if completion.tool_calls and most is not None and self._usage.total_tokens >= most:
+            raise AgentTokensExceededError(name, most)
 
     def _read(self, content: str) -> Any:
         """The result that an answer stands for.
@@ -170,10 +181,10 @@ class Run:
             return await self._ask(number)
         made: Answered | None = None
 
-        async def ask() -> Answered:
+        async def ask() -> str:
             nonlocal made
             made = await self._ask(number)
-            return made
+            return _json(made)
 
         kept = await self._context.once(f"{self._key} turn {number}", ask)
         return made or Answered.restore(kept)

@@ -12,7 +12,19 @@ from typing import Any
 
 import anyio
 
-from frontmcp import Agent, AgentContext, Completion, FrontMcp, Tool, ToolCall, ToolContext, create_direct
+from frontmcp import (
+    Agent,
+    AgentContext,
+    Caller,
+    Completion,
+    FrontMcp,
+    RequestContext,
+    Tool,
+    ToolCall,
+    ToolContext,
+    create_direct,
+)
+from frontmcp.asking import MemoryStateStore, Suspension
 from frontmcp.interfaces import Usage
 
 ROUNDS = 7
@@ -79,6 +91,14 @@ async def cpu(work: Callable[[], Awaitable[Any]], times: int = 100) -> float:
     return best
 
 
+async def asked(server: FrontMcp, name: str) -> Any:
+    """A call of a client of 2026-07-28 that can be asked: what is done is kept for when it comes back."""
+    request = RequestContext(Caller("nour"))
+    request.asking = suspension = Suspension(MemoryStateStore(), request.caller)
+    call = server.pipeline.client_call(request, name, {})
+    return await suspension.run(lambda: server.pipeline.run(call))
+
+
 async def main() -> None:
     server = FrontMcp("bench", tools=[echo, call_echo], agents=AGENTS, environment="production", autoload_plugins=False)
     async with create_direct(server) as direct:
@@ -93,6 +113,10 @@ async def main() -> None:
         for name in ("long", "quiet"):
             turn = (await figure(f"invoke_{name}") - short) / TURNS
             print(f"{f'turn with a tool call, {name}':<44}{turn:>8.1f} µs, of which the call is {tool:.1f}")
+        kept = (
+            await cpu(lambda: asked(server, "invoke_quiet")) - await cpu(lambda: asked(server, "invoke_short"))
+        ) / TURNS
+        print(f"{'turn with a tool call, kept for a question':<44}{kept:>8.1f} µs")
         began = time.perf_counter()
         await direct.call_tool("invoke_naps")
         print(f"{'3 turns, 2 of 5 tools of 50 ms, wall':<44}{(time.perf_counter() - began) * 1000:>8.1f} ms")

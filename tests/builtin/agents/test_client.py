@@ -239,6 +239,42 @@ async def test_an_inner_agent_that_is_run_again_asks_anew_and_what_was_answered_
     assert asked == ["asked 1", "asked 2", "asked 3", "asked 4"]
 
 
+class Slow:
+    """A model that never answers, and notes when it is given up."""
+
+    def __init__(self) -> None:
+        self.asked, self.given_up = anyio.Event(), anyio.Event()
+
+    async def completion(self, prompt: Any, tools: Any = None, options: Any = None) -> Completion:
+        self.asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.given_up.set()
+        return Completion()
+
+
+@pytest.fixture
+async def slow() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def hanging(slow: Slow) -> FrontMcp:
+    return FrontMcp("desk", agents=[agent(slow)])
+
+
+@everywhere
+@serving("hanging")
+async def test_a_client_that_cancels_ends_the_request_of_the_model(slow: Slow, mcp: Any) -> None:
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(mcp.tools.call, "invoke_helper", {"query": "?"})
+            await slow.asked.wait()
+            group.cancel_scope.cancel()
+        await slow.given_up.wait()
+
+
 # Messages and progress
 
 
@@ -291,14 +327,15 @@ async def test_a_client_need_not_be_told(mcp: Any) -> None:
 
 @pytest.fixture
 def failing() -> FrontMcp:
-    execution = {"enable_auto_progress": True}
-    return FrontMcp("desk", agents=[agent(ScriptedModel(ModelUnavailableError()), execution=execution)])
+    model = ScriptedModel(ModelUnavailableError(), lambda request: anyio.sleep_forever())
+    return FrontMcp("desk", agents=[agent(model, execution={"enable_auto_progress": True, "timeout": 50})])
 
 
 @serving("failing")
 async def test_the_client_is_told_that_it_failed(mcp: Any) -> None:
-    (await mcp.tools.call("invoke_helper", {"query": "?"})).assert_error("MODEL_UNAVAILABLE")
-    assert mcp.notifications.progress()[-1].message == "Agent failed: ModelUnavailableError"
+    for code, error in (("MODEL_UNAVAILABLE", "ModelUnavailableError"), ("AGENT_TIMEOUT", "AgentTimeoutError")):
+        (await mcp.tools.call("invoke_helper", {"query": "?"})).assert_error(code)
+        assert mcp.notifications.progress()[-1].message == f"Agent failed: {error}"
 
 
 def streamed(**execution: Any) -> FrontMcp:

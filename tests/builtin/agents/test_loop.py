@@ -329,9 +329,16 @@ async def test_ten_turns_are_the_default() -> None:
 
 
 async def test_a_model_is_not_asked_when_its_tokens_are_used_up() -> None:
-    hungry = Completion(None, [ToolCall("c", "get_ticket", {"id": "T-1"})], usage=Usage(60, 10))
+    called: list[str] = []
+
+    @Tool
+    async def look() -> None:
+        called.append("look")
+
+    hungry = Completion(None, [ToolCall("c", "look")], usage=Usage(60, 10))
     model = ScriptedModel(hungry, repeat=True)
-    error = await failure(model, get_ticket, execution={"max_total_tokens": 100})
+    error = await failure(model, look, execution={"max_total_tokens": 100})
+    assert called == ["look"], "nobody would read what it gives a second time"
     assert (error.code, str(error)) == ("AGENT_TOKENS_EXCEEDED", 'Agent "helper" exceeded maximum tokens (100)')
     assert len(model.requests) == 2
     assert await answer(ScriptedModel(Completion("ok", usage=Usage(99, 99))), execution={"max_total_tokens": 100})
