@@ -87,7 +87,7 @@ TABLE = [
     (
         PluginError("acme.audit", "will_execute", KeyError("k")),
         "INTERNAL_ERROR",
-        "Plugin \"acme.audit\" failed in will_execute: 'k'",
+        "Plugin \"acme.audit\" failed in will_execute: KeyError: 'k'",
         SUPPORT,
     ),
     (ProviderError("nothing provides Db"), "PROVIDER_ERROR", "nothing provides Db", SUPPORT),
@@ -181,7 +181,7 @@ class Mute(Exception):
 
 @pytest.mark.parametrize(
     ("error", "text"),
-    [(KeyError("k"), "'k'"), (ValueError(), "ValueError"), (Mute(), "Mute"), (RuntimeError("a"), "a")],
+    [(KeyError("k"), "KeyError: 'k'"), (ValueError(), "ValueError"), (Mute(), "Mute"), (RuntimeError("a"), "a")],
 )
 def test_an_error_is_described_by_its_message_or_its_class(error: Exception, text: str) -> None:
     assert describe(error) == text

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
-from mcp.shared.exceptions import MCPError
+from mcp import MCPError
 from mcp_types import CallToolResult, ClientCapabilities
 
 from frontmcp import Call, CallNext, PublicMcpError, RequestContext
