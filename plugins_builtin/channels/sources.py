@@ -92,7 +92,7 @@ class AgentCompletionSource(_Source):
     agents: Sequence[str] | None = None
 
     def wants(self, channel: str, event: str, payload: Any) -> bool:
-        return event == AGENT_COMPLETED and (self.agents is None or payload["agent"] in self.agents)
+        return event == AGENT_COMPLETED and _is_one_of(self.agents, payload, "agent")
 
 
 class JobCompletionSource(_Source):
@@ -102,7 +102,12 @@ class JobCompletionSource(_Source):
     jobs: Sequence[str] | None = None
 
     def wants(self, channel: str, event: str, payload: Any) -> bool:
-        return event == JOB_COMPLETED and (self.jobs is None or payload["jobName"] in self.jobs)
+        return event == JOB_COMPLETED and _is_one_of(self.jobs, payload, "jobName")
+
+
+def _is_one_of(names: Sequence[str] | None, payload: Any, key: str) -> bool:
+    """Whether a payload is of one of these. Anybody may emit an event of this name, with any payload."""
+    return names is None or (isinstance(payload, Mapping) and payload.get(key) in names)
 
 
 class Replay(BaseModel):

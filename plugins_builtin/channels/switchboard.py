@@ -113,6 +113,10 @@ class Switchboard:
         finally:
             _nested.reset(token)
 
+    def emit_beside(self, event: str, payload: Any) -> None:
+        """Emit an event in a task of its own, which is as deep among handlers as whoever does it."""
+        self._server.background.spawn(_emit, self._server, _nested.get(), event, payload)
+
     async def _handle_quietly(self, feed: Feed, payload: Any) -> None:
         try:
             await self.handle(feed, payload)
@@ -145,6 +149,11 @@ class Switchboard:
         if request is None:
             return await self._server.call(feed.entry, arguments, origin="channel", caller=Caller.anonymous())
         return await self._server.call(feed.entry, arguments, origin="client", surface="http-trigger", request=request)
+
+
+async def _emit(server: Any, nested: int, event: str, payload: Any) -> None:
+    _nested.set(nested)
+    await server.emit(event, payload)
 
 
 def _read(feed: Feed) -> dict[str, Any]:

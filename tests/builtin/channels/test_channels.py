@@ -262,6 +262,65 @@ async def test_a_run_that_has_ended_is_an_event(background: bool) -> None:
     assert {each["jobName"] for each in heard} == {"export"}
 
 
+async def test_an_agent_is_known_by_its_own_name_whatever_its_tool_is_called() -> None:
+    heard: list[str] = []
+
+    @Agent(name="triage.v2", llm={"adapter": ScriptedModel("High.")})
+    class Triage(AgentContext):
+        """Triage a ticket."""
+
+    @Channel(source={"type": "agent-completion", "agents": ["triage.v2"]})
+    async def triaged(payload: dict[str, Any]) -> None:
+        heard.append(payload["agent"])
+
+    server = FrontMcp("desk", agents=[Triage], channels=[triaged])
+    async with create_direct(server) as direct:
+        await direct.call_tool("invoke_triage_v2")
+        with anyio.fail_after(5):
+            while not heard:
+                await anyio.sleep(0.01)
+    assert heard == ["triage.v2"]
+
+
+async def test_a_channel_that_asks_the_agent_it_listens_to_comes_to_an_end(caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel("Go on.", repeat=True)
+
+    @Agent(name="triage", llm={"adapter": model})
+    class Triage(AgentContext):
+        """Triage a ticket."""
+
+    @Channel(source={"type": "agent-completion"})
+    async def again(ctx: ChannelContext) -> None:
+        await ctx.call_tool("invoke_triage")
+
+    server = FrontMcp("desk", agents=[Triage], channels=[again])
+    async with create_direct(server) as direct:
+        await direct.call_tool("invoke_triage")
+        with anyio.fail_after(5):
+            while "nested deeper than 16" not in caplog.text:
+                await anyio.sleep(0.01)
+    assert len(model.requests) == 17
+
+
+@pytest.mark.parametrize("payload", [None, {}, "triage", {"agent": ["triage"], "jobName": {}}])
+async def test_an_event_of_somebody_elses_making_is_no_completion(payload: Any) -> None:
+    ran: list[Any] = []
+
+    @Channel(source={"type": "agent-completion", "agents": ["triage"]})
+    async def triaged(payload: Any) -> None:
+        ran.append(payload)
+
+    @Channel(source={"type": "job-completion", "jobs": ["export"]})
+    async def exported(payload: Any) -> None:
+        ran.append(payload)
+
+    server = FrontMcp("desk", channels=[triaged, exported])
+    async with create_direct(server):
+        await server.emit("agent.completed", payload)
+        await server.emit("job.completed", payload)
+    assert ran == []
+
+
 async def test_tools_of_a_channel_are_served() -> None:
     @Tool
     async def reply(text: str) -> str:
