@@ -333,10 +333,11 @@ class TestFailures:
 
 class TestStreams:
     async def test_broken_input_comes_as_it_was_written(self, adapter: AnthropicAdapter, backend: Backend) -> None:
-        backend.answer(Completion(None, [ToolCall("c1", "get_ticket", '{"id": "T-')], "length"))
-        last = [piece async for piece in adapter.stream(question(), TOOLS)][-1]
-        assert isinstance(last, Completion)
-        assert (last.tool_calls[0].arguments, last.finish_reason) == ('{"id": "T-', "length")
+        for written in ('{"id": "T-', "[1]", "null", "7"):
+            backend.answer(Completion(None, [ToolCall("c1", "get_ticket", written)], "length"))
+            last = [piece async for piece in adapter.stream(question(), TOOLS)][-1]
+            assert isinstance(last, Completion)
+            assert (last.tool_calls[0].arguments, last.finish_reason) == (written, "length")
 
     async def test_one_that_breaks_off_is_no_answer(self, adapter: AnthropicAdapter, backend: Backend) -> None:
         backend.respond = lambda body: streamed(events_of(Completion("High: nobody"))[:-3])

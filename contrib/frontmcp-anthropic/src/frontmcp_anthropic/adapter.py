@@ -215,21 +215,17 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
 
 def _use(call: ToolCall) -> dict[str, Any]:
     # Arguments that are broken JSON can't be sent as they were written: the model sees that they were lost.
-    arguments = _read(call.arguments) if isinstance(call.arguments, str) else dict(call.arguments)
-    return {
-        "type": "tool_use",
-        "id": call.id,
-        "name": call.name,
-        "input": arguments if isinstance(arguments, dict) else {},
-    }
+    read = _read(call.arguments) if isinstance(call.arguments, str) else dict(call.arguments)
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": {} if isinstance(read, str) else read}
 
 
-def _read(text: str) -> Any:
-    """JSON as data; text that is none as it is."""
+def _read(text: str) -> dict[str, Any] | str:
+    """A JSON object as data; text that is none as it is."""
     try:
-        return json.loads(text) if text else {}
+        read = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return text
+    return read if isinstance(read, dict) else text
 
 
 def _completion(blocks: Sequence[Mapping[str, Any]], stop: str | None, usage: Usage | None) -> Completion:
