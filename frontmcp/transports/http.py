@@ -101,6 +101,8 @@ def http_app(served: Any, options: HttpOptions) -> HttpApp:
     wire.trusted_proxy_depth = options.trusted_proxy_depth
     wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
+    if any(getattr(route, "path", None) == options.path for route in provided):
+        raise ConfigurationError(f"a plugin has a route at {options.path}, where MCP is; change one of the two paths")
     if not options.stateless and wire.in_flight not in wire.server.middleware:
         wire.server.middleware.append(wire.in_flight)
     limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from frontmcp import Channel, ChannelContext, FrontMcp, Tool, ToolContext, create_direct
+from frontmcp import Channel, ChannelContext, ConfigurationError, FrontMcp, Tool, ToolContext, create_direct
 from frontmcp.transports.http import serving
 
 SECRET = "correct horse"
@@ -202,3 +202,10 @@ async def test_the_global_address_filter_holds_for_webhooks() -> None:
 async def test_a_webhook_without_a_secret_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     async with posting(server_of(lambda payload: None)):
         assert "anybody who reaches /hooks/hub can send it events; give its source a secret" in caplog.text
+
+
+async def test_a_webhook_at_the_path_of_mcp_would_hear_nothing_and_stops_the_start() -> None:
+    server = server_of(lambda payload: None, path="/api")
+    with pytest.raises(ConfigurationError, match="a plugin has a route at /api, where MCP is"):
+        server.http_app(path="/api")
+    server.http_app()
