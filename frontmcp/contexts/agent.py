@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pydantic_core
 
 from frontmcp.contexts.base import Context
+from frontmcp.errors import sendable
 
 ASKED_IN = ("query", "message", "prompt", "input")
 """Input that is the question itself, where it has text."""
@@ -38,7 +38,7 @@ class AgentContext(Context):
         """What the model's answer stands for: a JSON object or list as it is, else ``{"response": text}``."""
         if content.startswith(("{", "[")):
             try:
-                return json.loads(content)
-            except (ValueError, RecursionError):
+                return pydantic_core.from_json(content, allow_inf_nan=False)
+            except (ValueError, TypeError):
                 pass
-        return {"response": content}
+        return {"response": sendable(content)}

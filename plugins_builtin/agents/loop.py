@@ -146,23 +146,29 @@ class Run:
             try:
                 return self._read(completion.content or "")
             except InvalidOutputError as error:
-                if self._mended or number == most:
+                if self._mended or number == most or self._has_used_up:
                     raise
                 self._mended = True
                 self._messages += [_said(completion), ChatMessage("user", _mend(error, self._loop.schema))]
         raise AgentLoopExceededError(self._loop.name, most)
 
+    @property
+    def _has_used_up(self) -> bool:
+        """Whether the model may be asked no more for the tokens it took."""
+        most = self._loop.execution.max_total_tokens
+        return most is not None and self._usage.total_tokens >= most
+
     def _check(self, completion: Completion) -> None:
         """Whether the loop can go on with a completion."""
-        name, most = self._loop.name, self._loop.execution.max_total_tokens
+        name = self._loop.name
         if completion.usage is not None:
             self._usage += completion.usage
         if completion.finish_reason == "content_filter":
             raise AgentRefusedError(name)
         if completion.finish_reason == "length":
             raise AgentCutOffError(name)
-        if completion.tool_calls and most is not None and self._usage.total_tokens >= most:
-            raise AgentTokensExceededError(name, most)
+        if completion.tool_calls and self._has_used_up:
+            raise AgentTokensExceededError(name, self._loop.execution.max_total_tokens or 0)
 
     def _read(self, content: str) -> Any:
         """The result that an answer stands for.
@@ -260,12 +266,10 @@ class Run:
 
     async def _result(self, wanted: ToolCall, withheld: Sequence[str]) -> CallToolResult:
         """Call a tool along the whole road, as the caller of the agent."""
-        if wanted.name in withheld:
-            raise ToolNotFoundError(wanted.name)
-        offered = self._offer.by_name.get(wanted.name)
-        target = wanted.name if offered is None else offered.entry
-        result: CallToolResult = await self._call.server.call(
-            target,
+        server, by_name = self._call.server, self._offer.by_name
+        offered = by_name.get(wanted.name)
+        call = server.new_call(
+            wanted.name if offered is None else offered.entry,
             read_arguments(wanted.arguments),
             origin="agent",
             surface="agent",
@@ -273,7 +277,18 @@ class Run:
             # What it was not offered is looked for among its own, so that the road says what is wrong with it.
             scope=self._loop.entry.members if offered is None or offered.own else None,
         )
+        if withheld and _target(call) in [by_name[name].entry for name in withheld]:
+            raise ToolNotFoundError(wanted.name)
+        result: CallToolResult = await server.pipeline.start(call)
         return result
+
+
+def _target(call: Call) -> Any:
+    """What is called, by whatever spelling; None where there is no such tool, which the road tells."""
+    try:
+        return call.entry or call.server.pipeline.resolve(call)
+    except ToolNotFoundError:
+        return None
 
 
 async def _unless_aborted(signal: AbortSignal, work: Callable[[], Awaitable[T]]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,11 +17,11 @@ def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
 
     :raises InvalidInputError: what the model wrote is no JSON object.
     """
-    if not isinstance(written, str):
+    if isinstance(written, Mapping):
         return dict(written)
     try:
-        read = json.loads(written or "{}")
-    except (ValueError, RecursionError):
+        read = pydantic_core.from_json(written or "{}")
+    except (ValueError, TypeError):
         read = None
     if not isinstance(read, dict):
         issue = {"path": [], "message": "The arguments are no JSON object", "type": "json_invalid"}
@@ -54,6 +53,6 @@ def read_answer(text: str) -> Any:
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare[3:-3].removeprefix("json").strip()
     try:
-        return json.loads(bare)
-    except (ValueError, RecursionError):
+        return pydantic_core.from_json(bare)
+    except (ValueError, TypeError):
         return text

@@ -220,8 +220,8 @@ async def test_a_tool_that_does_not_exist_is_told() -> None:
     assert model.requests[1].results == [{"error": 'Tool "invented" not found'}]
 
 
-@pytest.mark.parametrize("written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000])
-async def test_broken_arguments_are_told(written: str) -> None:
+@pytest.mark.parametrize("written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000, '{"id": "\\ud83d"}', [1], 7])
+async def test_broken_arguments_are_told(written: Any) -> None:
     model = ScriptedModel(Completion(None, [ToolCall("c", "get_ticket", written)], "tool_calls"), "Sorry.")
     assert await answer(model, get_ticket) == {"response": "Sorry."}
     (told,) = model.requests[1].results
@@ -302,6 +302,10 @@ async def test_an_empty_answer_is_an_empty_response(content: str | None) -> None
         ('{"priority": "high"}', {"priority": "high"}),
         ("{not json}", {"response": "{not json}"}),
         ("7", {"response": "7"}),
+        ('{"a": NaN}', {"response": '{"a": NaN}'}),
+        ("[" * 300 + "]" * 300, {"response": "[" * 300 + "]" * 300}),
+        ('{"half": "\\ud83d"}', {"response": '{"half": "\\ud83d"}'}),
+        ("half \ud83d", {"response": "half \\ud83d"}),
     ],
 )
 async def test_a_json_object_is_the_result_itself(text: str, result: Any) -> None:
@@ -342,6 +346,13 @@ async def test_a_model_is_not_asked_when_its_tokens_are_used_up() -> None:
     assert (error.code, str(error)) == ("AGENT_TOKENS_EXCEEDED", 'Agent "helper" exceeded maximum tokens (100)')
     assert len(model.requests) == 2
     assert await answer(ScriptedModel(Completion("ok", usage=Usage(99, 99))), execution={"max_total_tokens": 100})
+
+
+async def test_nor_to_mend_its_answer() -> None:
+    model = ScriptedModel(Completion("High!", usage=Usage(60, 40)), '{"priority": "low"}')
+    error = await failure(model, output_schema=Triage, execution={"max_total_tokens": 100})
+    assert error.code == "INVALID_OUTPUT"
+    assert len(model.requests) == 1
 
 
 async def test_a_loop_ends_when_its_time_is_over_and_the_request_with_it() -> None:
@@ -689,6 +700,30 @@ async def test_hooks_change_a_turn_and_that_turn_alone() -> None:
     assert first.options.temperature == 0.9
     assert (second.prompt.system, second.prompt.messages[0].content, second.offered) == (None, "q", ["get_ticket"])
     assert second.results == [{"error": 'Tool "get_ticket" not found'}], "what a hook withheld can't be called"
+
+
+@pytest.mark.parametrize("name", ["delete-all", "delete_all", "desk:invoke_helper/delete_all", "del_all"])
+async def test_what_a_hook_withheld_can_not_be_called_by_another_spelling(name: str) -> None:
+    class Withholding(Plugin):
+        name = "withholding"
+
+        @hookimpl
+        async def will_complete(self, turn: ModelTurn) -> None:
+            turn.tools = [tool for tool in turn.tools if tool.name != "delete_all"]
+
+    deleted: list[str] = []
+
+    @Tool
+    async def delete_all() -> None:
+        deleted.append("all")
+
+    model = ScriptedModel([ToolCall("1", name), calling("get-ticket", id="T-1")], "Sorry.")
+    await ask(model, delete_all, get_ticket, plugins=[Withholding])
+    assert model.requests[1].results == [
+        {"error": f'Tool "{name}" not found'},
+        {"id": "T-1", "status": "open"},
+    ]
+    assert deleted == []
 
 
 async def test_did_complete_is_not_run_when_the_model_failed() -> None:
