@@ -268,11 +268,18 @@ async def _cancel(client: Raw, id: Any, n: int) -> tuple[bool, Any]:
         await client.write(*_call(client, id, "nap", seconds=30))
         await anyio.sleep(0.01)
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
-        while True:
-            await other.post(cancelled)
-            with anyio.move_on_after(0.5):
-                answer = (await client.read()).message(id)
-                return "error" in answer, answer
+        # Reading must not be broken off: the rest of an answer would be taken for the next one.
+        async with anyio.create_task_group() as group:
+            group.start_soon(_insist, other, cancelled)
+            answer = (await client.read()).message(id)
+            group.cancel_scope.cancel()
+    return "error" in answer, answer
+
+
+async def _insist(client: Raw, message: dict[str, Any]) -> None:
+    while True:
+        await client.post(message)
+        await anyio.sleep(0.5)
 
 
 async def _vanish(client: Raw, id: Any, n: int) -> tuple[bool, Any]:
