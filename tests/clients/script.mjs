@@ -61,6 +61,7 @@ const refused = await call('refuse', {});
 seen.error = [refused.isError, refused.content[0].text];
 seen.nested = (await call('close_ticket', { id: 'T-1' })).structuredContent;
 seen.elicited = (await call('delete_ticket', { id: 'T-1' })).content[0].text;
+seen.awaited = (await call('take_long', {})).content[0].text;
 seen.resource = (await client.readResource({ uri: 'desk://hours' })).contents[0].text;
 seen.templated = JSON.parse((await client.readResource({ uri: 'tickets://T-7' })).contents[0].text);
 const prompt = await client.getPrompt({ name: 'note', arguments: { id: 'T-1', tone: 'short' } });

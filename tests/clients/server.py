@@ -10,7 +10,13 @@ from pydantic import BaseModel
 
 from frontmcp import Accepted, FrontMcp, PublicMcpError, Tool, ToolContext
 
-server = FrontMcp("clients", pagination=3, autoload_plugins=False, logging={"level": "ERROR"})
+server = FrontMcp(
+    "clients",
+    pagination=3,
+    autoload_plugins=False,
+    logging={"level": "ERROR"},
+    http={"event_store": True, "retry_interval": 0.05},
+)
 
 
 class Sure(BaseModel):
@@ -50,6 +56,14 @@ async def delete_ticket(ctx: ToolContext, id: str) -> str:
     """Delete a ticket, if the user is sure."""
     answer = await ctx.elicit(f"Delete {id}?", Sure)
     return f"deleted {id}" if isinstance(answer, Accepted) and answer.data.sure else "kept"
+
+
+@server.tool
+async def take_long(ctx: ToolContext) -> str:
+    """Give up the connection, and answer when the client has come back."""
+    await ctx.close_stream()
+    await anyio.sleep(0.3)
+    return "done"
 
 
 @Tool(name="passing", description="Is there for a moment")

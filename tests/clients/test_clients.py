@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 SERVER = [sys.executable, str(HERE / "server.py")]
 OLDER, MODERN = "2025-11-25", "2026-07-28"
 SEEN = {
-    "tools": ["change_tools", "close_ticket", "delete_ticket", "find_ticket", "import_rows", "refuse"],
+    "tools": ["change_tools", "close_ticket", "delete_ticket", "find_ticket", "import_rows", "refuse", "take_long"],
     "resources": ["desk://hours"],
     "templates": ["tickets://{id}"],
     "prompts": ["note"],
@@ -37,6 +37,7 @@ SEEN = {
     "nested": {"id": "T-1", "title": "Cannot log in", "status": "closed"},
     "asked": ["Delete T-1?"],
     "elicited": "deleted T-1",
+    "awaited": "done",
     "resource": "9 to 5",
     "templated": {"id": "T-7"},
     "prompt": "Write a short note on T-1.",
@@ -140,6 +141,7 @@ async def sdk_script(target: Any, version: str) -> dict[str, Any]:
         structured = await client.call_tool("find_ticket", {"id": "T-1"})
         nested = await client.call_tool("close_ticket", {"id": "T-1"})
         deleted = await client.call_tool("delete_ticket", {"id": "T-1"})
+        awaited = await client.call_tool("take_long")
         await hear_of_a_change(client, watch, version)
         return watch.seen(
             **dict(zip(("tools", "resources", "templates", "prompts"), listed, strict=True)),
@@ -147,6 +149,7 @@ async def sdk_script(target: Any, version: str) -> dict[str, Any]:
             error=[refused.is_error, text(refused.content)],
             nested=nested.structured_content,
             elicited=text(deleted.content),
+            awaited=text(awaited.content),
             resource=hours.contents[0].text,  # type: ignore[union-attr]
             templated=json.loads(one.contents[0].text),  # type: ignore[union-attr]
             prompt=prompt.messages[0].content.text,  # type: ignore[union-attr]
@@ -190,6 +193,7 @@ async def fastmcp_script(target: Any, version: str) -> dict[str, Any]:
             error=[refused.is_error, text(refused.content)],
             nested=(await client.call_tool("close_ticket", {"id": "T-1"})).structured_content,
             elicited=text((await client.call_tool("delete_ticket", {"id": "T-1"})).content),
+            awaited=text((await client.call_tool("take_long")).content),
             resource=(await client.read_resource("desk://hours"))[0].text,
             templated=json.loads((await client.read_resource("tickets://T-7"))[0].text),
             prompt=(await client.get_prompt("note", {"id": "T-1", "tone": "short"})).messages[0].content.text,
