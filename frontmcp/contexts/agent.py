@@ -8,7 +8,6 @@ from typing import Any
 import pydantic_core
 
 from frontmcp.contexts.base import Context
-from frontmcp.errors import sendable
 
 ASKED_IN = ("query", "message", "prompt", "input")
 """Input that is the question itself, where it has text."""
@@ -41,4 +40,4 @@ class AgentContext(Context):
                 return pydantic_core.from_json(content, allow_inf_nan=False)
             except (ValueError, TypeError):
                 pass
-        return {"response": sendable(content)}
+        return {"response": content}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -21,6 +21,7 @@ from frontmcp import (
     InvalidOutputError,
     ToolNotFoundError,
 )
+from frontmcp.errors import sendable
 from frontmcp.interfaces import (
     ChatMessage,
     Completion,
@@ -225,6 +226,9 @@ class Run:
             completion = await adapter.completion(*asked)
         if not isinstance(completion, Completion):
             raise ModelError(f"The adapter {type(adapter).__name__} answered with something that is no Completion")
+        if completion.content and not completion.content.isascii():
+            # Half of a character, where text was cut off, could be neither sent nor kept.
+            completion = replace(completion, content=sendable(completion.content))
         return completion
 
     async def _streamed(self, stream: Any) -> Any:

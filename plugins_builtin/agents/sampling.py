@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -16,9 +15,10 @@ from mcp_types import (
     ToolUseContent,
 )
 
-from frontmcp import Completion, ToolCall
+from frontmcp import Completion, InvalidInputError, ToolCall
 from frontmcp.errors import ConfigurationError, SamplingNotSupportedError
 from frontmcp.interfaces import ChatMessage, FinishReason, ModelConfig, ModelOptions, ModelPrompt, ModelTool
+from plugins_builtin.agents.telling import read_arguments
 
 MAX_TOKENS: Final = 4096
 """What the client's model may write where nobody says: the protocol asks for a number."""
@@ -101,13 +101,10 @@ def _said(message: ChatMessage) -> list[SamplingMessageContentBlock]:
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments as the protocol takes them, which has no words for broken ones."""
-    if not isinstance(call.arguments, str):
-        return dict(call.arguments)
     try:
-        read = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        read = None
-    return read if isinstance(read, dict) else {}
+        return read_arguments(call.arguments)
+    except InvalidInputError:
+        return {}
 
 
 def _result(message: ChatMessage) -> ToolResultContent:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pydantic_core
 from mcp_types import TextContent
 
 from frontmcp import Call, CallToolResult, FlowControl, FrontMcpError, InvalidInputError, ToolExecutionError
 from frontmcp.errors import to_result
+
+NO_JSON: Final[Any] = object()
 
 
 def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -19,10 +21,7 @@ def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
     """
     if isinstance(written, Mapping):
         return dict(written)
-    try:
-        read = pydantic_core.from_json(written or "{}")
-    except (ValueError, TypeError):
-        read = None
+    read = _from_json(written or "{}")
     if not isinstance(read, dict):
         issue = {"path": [], "message": "The arguments are no JSON object", "type": "json_invalid"}
         raise InvalidInputError(validation_errors=[issue])
@@ -52,7 +51,12 @@ def read_answer(text: str) -> Any:
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare[3:-3].removeprefix("json").strip()
+    read = _from_json(bare)
+    return text if read is NO_JSON else read
+
+
+def _from_json(text: Any) -> Any:
     try:
-        return pydantic_core.from_json(bare)
+        return pydantic_core.from_json(text, allow_inf_nan=False)
     except (ValueError, TypeError):
-        return text
+        return NO_JSON

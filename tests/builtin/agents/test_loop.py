@@ -220,7 +220,9 @@ async def test_a_tool_that_does_not_exist_is_told() -> None:
     assert model.requests[1].results == [{"error": 'Tool "invented" not found'}]
 
 
-@pytest.mark.parametrize("written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000, '{"id": "\\ud83d"}', [1], 7])
+@pytest.mark.parametrize(
+    "written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000, '{"id": "\\ud83d"}', '{"id": NaN}', [1], 7]
+)
 async def test_broken_arguments_are_told(written: Any) -> None:
     model = ScriptedModel(Completion(None, [ToolCall("c", "get_ticket", written)], "tool_calls"), "Sorry.")
     assert await answer(model, get_ticket) == {"response": "Sorry."}
@@ -301,11 +303,13 @@ async def test_an_empty_answer_is_an_empty_response(content: str | None) -> None
     [
         ('{"priority": "high"}', {"priority": "high"}),
         ("{not json}", {"response": "{not json}"}),
-        ("7", {"response": "7"}),
         ('{"a": NaN}', {"response": '{"a": NaN}'}),
+        ("[" * 10_000, {"response": "[" * 10_000}),
+        ("7", {"response": "7"}),
         ("[" * 300 + "]" * 300, {"response": "[" * 300 + "]" * 300}),
         ('{"half": "\\ud83d"}', {"response": '{"half": "\\ud83d"}'}),
         ("half \ud83d", {"response": "half \\ud83d"}),
+        ("Ünï 🎉", {"response": "Ünï 🎉"}),
     ],
 )
 async def test_a_json_object_is_the_result_itself(text: str, result: Any) -> None:
