@@ -364,6 +364,25 @@ async def test_an_agent_has_policies_like_any_tool() -> None:
         assert [tool.name for tool in await direct.list_tools()] == ["public"]
 
 
+async def test_what_is_for_agents_only_is_for_their_bodies_and_models() -> None:
+    @Tool(available_when={"surface": ["agent"]})
+    async def agents_only() -> dict[str, str]:
+        return {"found": "agents only"}
+
+    model = ScriptedModel(calling("agents_only"), "ok")
+
+    @Agent(name="helper", llm={"adapter": model}, execution={"inherit_parent_tools": True})
+    class Helper(AgentContext):
+        async def execute(self) -> dict[str, Any]:
+            return {**await super().execute("?"), "body": await reach(self, "agents_only")}
+
+    server = desk(Helper, tools=[agents_only])
+    assert await run(server, "invoke_helper") == {"response": "ok", "body": "agents only"}
+    assert model.requests[1].results == [{"found": "agents only"}]
+    with pytest.raises(FrontMcpError, match="not found"):
+        await run(server, "agents_only")
+
+
 # Inherited tools
 
 
