@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, NamedTuple, TypeAlias, overload
 
 from mcp_types import Icon
 
@@ -27,13 +26,13 @@ from frontmcp.errors import ConfigurationError, describe
 from frontmcp.schema import SchemaLike
 
 DEFAULT_TIMEOUT_MS = 300_000
+MOST_ATTEMPTS = 100
 
 Custom: TypeAlias = Callable[[Caller], Any]
 ACTIONS = ("execute", "list", "read", "delete")
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(NamedTuple):
     """How often a job is tried, and how long it waits in between.
 
     :param max_attempts: 1 for no retry.
@@ -45,13 +44,6 @@ class Retry:
     backoff_multiplier: float = 2
     max_backoff_ms: float = 60_000
 
-    def __post_init__(self) -> None:
-        if not _is_count(self.max_attempts) or not 1 <= self.max_attempts <= 100:
-            raise ConfigurationError("retry: max_attempts must be a whole number from 1 to 100")
-        for name in ("backoff_ms", "backoff_multiplier", "max_backoff_ms"):
-            if not _is_number(getattr(self, name)) or not 0 <= getattr(self, name) < float("inf"):
-                raise ConfigurationError(f"retry: {name} must be a number that is not negative")
-
     def delay(self, attempt: int) -> float:
         """Seconds to wait after an attempt, which count from 1."""
         # Bounded before it is raised: a power can grow beyond any float.
@@ -59,8 +51,7 @@ class Retry:
         return min(grown, self.max_backoff_ms) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """Who may do something with a job, besides the caller who started a run.
 
     :param roles: one of them; likewise ``scopes``.
@@ -73,11 +64,27 @@ class Rule:
     custom: Custom | None = None
 
     def allows(self, caller: Caller) -> bool:
+        """Whether the rule lets a caller do it."""
         return (
             (self.roles is None or caller.has_role(*self.roles))
             and (self.scopes is None or caller.has_scope(*self.scopes))
             and (self.custom is None or self.custom(caller) is True)
         )
+
+
+class Schedule(NamedTuple):
+    """When something runs by itself.
+
+    :param cron: five fields, or six with seconds first.
+    :param timezone: a name such as ``"Europe/Berlin"``; UTC by default.
+    :param run_as: ``{"sub": …, "roles": […], …}``; anonymous by default.
+    :param input: its arguments.
+    """
+
+    cron: str
+    timezone: str | None = None
+    run_as: Mapping[str, Any] | None = None
+    input: Mapping[str, Any] | None = None
 
 
 class Runnable(SchemaDefinition):
@@ -113,22 +120,6 @@ class Runnable(SchemaDefinition):
     def rules_for(self, action: str) -> list[Rule]:
         """The rules about an action, all of which must allow it."""
         return [rule for rule in self.rules if rule.action == action]
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """When something runs by itself.
-
-    :param cron: five fields, or six with seconds first.
-    :param timezone: a name such as ``"Europe/Berlin"``; UTC by default.
-    :param run_as: ``{"sub": …, "roles": […], …}``; anonymous by default.
-    :param input: its arguments.
-    """
-
-    cron: str
-    timezone: str | None = None
-    run_as: Mapping[str, Any] | None = None
-    input: Mapping[str, Any] | None = None
 
 
 class Job(Runnable):
@@ -221,10 +212,15 @@ def read_retry(noun: str, given: Any) -> Retry:
     :raises ConfigurationError: it is none.
     """
     try:
-        return Retry(**given)
-    except (TypeError, ConfigurationError) as error:
-        problem = str(error) if isinstance(error, ConfigurationError) else f"retry: {describe(error)}"
-        raise ConfigurationError(f"{noun}: {problem}") from None
+        retry = Retry(**given)
+    except TypeError as error:
+        raise ConfigurationError(f"{noun}: retry: {describe(error)}") from None
+    if not _is_count(retry.max_attempts) or not 1 <= retry.max_attempts <= MOST_ATTEMPTS:
+        raise ConfigurationError(f"{noun}: retry: max_attempts must be a whole number from 1 to {MOST_ATTEMPTS}")
+    for name in ("backoff_ms", "backoff_multiplier", "max_backoff_ms"):
+        if not _is_number(getattr(retry, name)) or not 0 <= getattr(retry, name) < float("inf"):
+            raise ConfigurationError(f"{noun}: retry: {name} must be a number that is not negative")
+    return retry
 
 
 def checked_timeout(noun: str, given: Any, default: int) -> int:

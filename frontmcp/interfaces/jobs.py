@@ -223,8 +223,11 @@ class Journal(Protocol):
         ...
 
     async def report(self, change: Change) -> None:
-        """Keep what changed, for whoever asks for the run. An execution that goes on after a restart may repeat
-        earlier reports. Progress may be kept less often than it is reported."""
+        """Keep what changed, for whoever asks for the run.
+
+        Reports come in any order where steps run concurrently, also from inside a step, and an execution that goes on
+        after a restart repeats earlier ones: they are no steps. Progress may be kept less often than it is reported.
+        """
         ...
 
     def log(self, line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -23,8 +24,14 @@ if TYPE_CHECKING:
 Ctx = ServerRequestContext[Any, Any]
 
 
-class _Params(types.RequestParams):
-    model_config = ConfigDict(extra="allow")
+@cache
+def _params() -> type[types.RequestParams]:
+    """Params of any shape. Made with the first extension: others don't wait for it."""
+
+    class Params(types.RequestParams):
+        model_config = ConfigDict(extra="allow")
+
+    return Params
 
 
 def extensions_of(hooks: PluginManager, server: Any) -> Iterable[Extension]:
@@ -46,7 +53,7 @@ def extend(
     """
     server.extensions[extension.identifier] = dict(extension.settings)
     for method in extension.methods:
-        server.add_request_handler(method.name, _Params, _serve(extension, method, request_of, told))
+        server.add_request_handler(method.name, _params(), _serve(extension, method, request_of, told))
 
 
 def _serve(
@@ -55,7 +62,7 @@ def _serve(
     request_of: Callable[[Ctx], Awaitable[RequestContext]],
     told: Callable[[Exception, Any], MCPError],
 ) -> Any:
-    async def serve(ctx: Ctx, params: _Params) -> Mapping[str, Any]:
+    async def serve(ctx: Ctx, params: types.RequestParams) -> Mapping[str, Any]:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(METHOD_NOT_FOUND, "Method not found", method.name)
         given = params.model_dump(mode="json", by_alias=True)

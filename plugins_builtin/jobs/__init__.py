@@ -5,13 +5,13 @@ A server without jobs and workflows has none of it: what does the work loads wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import PlainValidator
 
-from frontmcp import Call, CallNext, Option, Plugin, hookimpl
+from frontmcp import Call, CallNext, ConfigurationError, Option, Plugin, hookimpl
 from plugins_builtin.jobs import specs
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ def _read_config(value: Any) -> Any:
     return _load("service").JobsConfig.model_validate(value)
 
 
+def _check_surface(entry: Any) -> None:
+    """Refuse what could be started and never run: an attempt is made on the surface ``job``."""
+    when = entry.options.get("available_when")
+    surfaces = when.get("surface") if isinstance(when, Mapping) else None
+    if surfaces is not None and "job" not in surfaces:
+        raise ConfigurationError(f'{entry.definition.place}: available_when: it runs on the surface "job"; add that')
+
+
 class Jobs(Plugin):
     """Claims jobs and workflows, and brings the tools for them."""
 
@@ -34,7 +42,7 @@ class Jobs(Plugin):
     kinds = ("job", "workflow")
     options = (
         Option("jobs_config", Annotated[Any, PlainValidator(_read_config)], server=True),
-        Option("task", Literal[True, "required"], kinds=("tool",)),
+        Option("task", Literal[True, "required"], kinds=("tool", "agent")),
     )
 
     def __init__(self) -> None:
@@ -78,12 +86,14 @@ class Jobs(Plugin):
     def prepare_entry(self, entry: Any, server: Any) -> None:
         if entry.kind == "workflow":
             entry.invoke = _load("workflows").walk
-        if entry.kind in self.kinds and entry.definition.schedule is not None:
-            _load("schedule").check(entry)
+        if entry.kind in self.kinds:
+            _check_surface(entry)
+            if entry.definition.schedule is not None:
+                _load("schedule").check(entry)
 
     @hookimpl
     def settled(self, server: Any) -> None:
-        if self._tasks is None and any(entry.options.get("task") for entry in server.entries("tool")):
+        if self._tasks is None and any(entry.options.get("task") for entry in server.tools()):
             self._tasks = _load("tasks").Tasks(self._service_of(server))
         if self._service is not None:
             self._service.settle()

@@ -30,6 +30,7 @@ from frontmcp.interfaces.jobs import (
 logger = logging.getLogger("frontmcp.jobs")
 
 CANCELLED = Outcome(state=RunState.CANCELLED)
+SPARE = 100
 
 
 class Kept:
@@ -244,10 +245,19 @@ class MemoryJobEngine:
             return False
         if kept.scope is not None:
             kept.scope.cancel()
-        else:
-            self._queued -= 1
         self._end(kept, CANCELLED)
+        if kept.scope is None:
+            self._queued -= 1
+            self._drop_cancelled()
         return True
+
+    def _drop_cancelled(self) -> None:
+        """Let go of runs that were cancelled while they waited, once they are most of what waits."""
+        if len(self._queue) + len(self._later) <= 2 * self._queued + SPARE:
+            return
+        self._queue = deque(kept for kept in self._queue if not kept.run.state.is_final)
+        self._later = [waiting for waiting in self._later if not waiting[-1].run.state.is_final]
+        heapq.heapify(self._later)
 
     async def wait(
         self, run_id: str, *, timeout: float | None = None, changed: Callable[[Run], Awaitable[None]] | None = None

@@ -195,7 +195,8 @@ class Service:
     # Carrying out
 
     def _entry(self, run: Run) -> Any:
-        return next((entry for entry in self.server.entries(run.kind) if entry.id == run.entry), None)
+        entries = self.server.tools() if run.kind == "tool" else self.server.entries(run.kind)
+        return next((entry for entry in entries if entry.id == run.entry), None)
 
     async def execute(self, run: Run, journal: Journal) -> Outcome:
         """Carry a run out; see `Execute`."""

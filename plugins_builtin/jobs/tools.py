@@ -124,43 +124,45 @@ def make_tools(service: Service, *, has_workflows: bool) -> Iterable[Tool]:
 
 
 def execute_job(service: Service) -> Tool:
-    async def execute(
-        ctx: ToolContext,
-        name: Annotated[str, Field(description="The job's name")],
-        input: Annotated[dict[str, Any] | None, Field(description="The job's input")] = None,
-        background: Annotated[bool, Field(description="Answer at once, with the id of the run")] = False,
-        delayMs: Annotated[float, Field(ge=0, description="Start so many milliseconds later; background only")] = 0,
-        key: Annotated[str | None, Field(description="Give the run of this key that has not ended, if any")] = None,
-    ) -> Started:
-        run, is_new = await service.begin(
-            ctx.call, "job", name, input or {}, foreground=not background, delay_ms=delayMs, key=key
-        )
-        if background:
-            return {"runId": run.id, "state": run.state.value}
-        run = await finished(service, ctx, run, is_own=is_new)
-        return {"runId": run.id, "state": run.state.value, "result": run.result, "logs": run.logs}
+    def result(run: Run) -> dict[str, Any]:
+        return {"result": run.result, "logs": run.logs}
 
-    return _tool("execute_job", "Run a job, and wait for its result or follow it in the background", execute)
+    return _executing(service, "job", "Run a job, and wait for its result or follow it in the background", result)
 
 
 def execute_workflow(service: Service) -> Tool:
+    def result(run: Run) -> dict[str, Any]:
+        return {"result": workflow_result(service, run)}
+
+    return _executing(
+        service, "workflow", "Run a workflow, and wait for its end or follow it in the background", result
+    )
+
+
+def _executing(service: Service, kind: RunKind, description: str, result: Callable[[Run], dict[str, Any]]) -> Tool:
+    """A tool that starts runs.
+
+    :param result: what it says of a run that has ended, besides the id and the state.
+    """
+
     async def execute(
         ctx: ToolContext,
-        name: Annotated[str, Field(description="The workflow's name")],
-        input: Annotated[dict[str, Any] | None, Field(description="The workflow's input")] = None,
+        name: Annotated[str, Field(description=f"The {kind}'s name")],
+        input: Annotated[dict[str, Any] | None, Field(description=f"The {kind}'s input")] = None,
         background: Annotated[bool, Field(description="Answer at once, with the id of the run")] = False,
         delayMs: Annotated[float, Field(ge=0, description="Start so many milliseconds later; background only")] = 0,
         key: Annotated[str | None, Field(description="Give the run of this key that has not ended, if any")] = None,
     ) -> Started:
+        delay_ms = delayMs if background else 0
         run, is_new = await service.begin(
-            ctx.call, "workflow", name, input or {}, foreground=not background, delay_ms=delayMs, key=key
+            ctx.call, kind, name, input or {}, foreground=not background, delay_ms=delay_ms, key=key
         )
         if background:
             return {"runId": run.id, "state": run.state.value}
         run = await finished(service, ctx, run, is_own=is_new)
-        return {"runId": run.id, "state": run.state.value, "result": workflow_result(service, run)}
+        return cast("Started", {"runId": run.id, "state": run.state.value, **result(run)})
 
-    return _tool("execute_workflow", "Run a workflow, and wait for its end or follow it in the background", execute)
+    return _tool(f"execute_{kind}", description, execute, {"kind": kind})
 
 
 async def finished(service: Service, ctx: ToolContext, run: Run, *, is_own: bool) -> Run:
@@ -300,7 +302,14 @@ def _milliseconds(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-def _tool(name: str, description: str, function: Callable[..., Any], **options: Any) -> Tool:
+def _tool(
+    name: str,
+    description: str,
+    function: Callable[..., Any],
+    namespace: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Tool:
+    """A definition; ``namespace`` has the local names that annotations use."""
     tool = Tool(name=name, description=description, **options)
-    tool.bind(function, None)
+    tool.bind(function, namespace)
     return tool

@@ -615,6 +615,14 @@ def test_wrong_configuration_stops_the_start(options: dict[str, Any], told: str)
         serve(boom, **options).check()
 
 
+def test_a_job_that_could_never_run_stops_the_start() -> None:
+    @Job(available_when={"surface": ["mcp"]})
+    async def hidden() -> None: ...
+
+    with pytest.raises(ConfigurationError, match='it runs on the surface "job"'):
+        serve(hidden).check()
+
+
 def test_no_text_shows_what_a_store_is_given() -> None:
     with pytest.raises(ConfigurationError) as wrong:
         serve(boom, jobs_config={"store": "postgresql://user:hunter2@db/x"}).check()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from frontmcp.interfaces.jobs import JobsConfig
+from frontmcp.interfaces.jobs import JobsConfig, QueueFullError
 from frontmcp.testing import JobEngineKit
+from frontmcp.testing.runs import Gate, new_run, started
 from plugins_builtin.jobs.memory import MemoryJobEngine
 
 
@@ -13,3 +16,27 @@ class TestMemoryJobEngine(JobEngineKit):
     @pytest.fixture
     def engine(self) -> MemoryJobEngine:
         return MemoryJobEngine(JobsConfig(max_running=2, max_queued=3, max_kept=4))
+
+
+async def test_what_is_cancelled_while_it_waits_is_let_go() -> None:
+    engine, gate = MemoryJobEngine(JobsConfig(max_running=1, max_kept=1)), Gate()
+    async with started(engine, gate.hold):
+        await engine.submit(new_run())
+        await gate.reached()
+        for number in range(1000):
+            run = await engine.submit(new_run(not_before=time.time() + 60 if number % 2 else None))
+            assert await engine.cancel(run.id)
+        assert len(engine._queue) + len(engine._later) <= 101
+        assert len(engine._runs) == 2
+        gate.open()
+
+
+async def test_ten_thousand_may_wait() -> None:
+    engine, gate = MemoryJobEngine(JobsConfig(max_running=1)), Gate()
+    async with started(engine, gate.hold, grace=0):
+        await engine.submit(new_run())
+        await gate.reached()
+        for _ in range(10_000):
+            await engine.submit(new_run())
+        with pytest.raises(QueueFullError):
+            await engine.submit(new_run())
