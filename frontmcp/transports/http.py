@@ -13,7 +13,7 @@ import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -83,6 +83,13 @@ class HttpOptions(BaseModel):
     limit_concurrency: int | None = Field(1000, gt=0)
     trusted_proxy_depth: int = Field(0, ge=0)
     grace: int = Field(10, ge=0)
+
+    @field_validator("event_store")
+    @classmethod
+    def _needs_sessions(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("stateless"):
+            raise ValueError("it keeps messages of sessions, and stateless=True has none; drop one of the two")
+        return value
 
 
 def http_app(served: Any, options: HttpOptions) -> HttpApp:

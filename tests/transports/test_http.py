@@ -548,6 +548,12 @@ async def _until_served(url: str) -> None:
     raise AssertionError("the server did not start")
 
 
+def test_an_event_store_without_sessions_is_refused() -> None:
+    make(http={"event_store": True}).check()
+    with pytest.raises(ConfigurationError, match=r"http\.event_store .*stateless=True has none"):
+        make(http={"event_store": True, "stateless": True}).check()
+
+
 # Headers
 
 
