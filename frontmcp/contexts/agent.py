@@ -8,6 +8,7 @@ from typing import Any
 import pydantic_core
 
 from frontmcp.contexts.base import Context
+from frontmcp.contexts.sync import awaited, from_thread
 
 ASKED_IN = ("query", "message", "prompt", "input")
 """Input that is the question itself, where it has text."""
@@ -16,6 +17,7 @@ ASKED_IN = ("query", "message", "prompt", "input")
 class AgentContext(Context):
     """An agent's view of its call. Subclass it, and define ``execute`` or leave it; or take it as a parameter."""
 
+    @awaited
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Ask the model, call the tools it wants, and so on until it answers.
 
@@ -24,6 +26,10 @@ class AgentContext(Context):
         :returns: JSON data that fits ``output_schema=``; without one what `parse_agent_response` makes of the answer.
         """
         return await self.call.entry.loop.run(self, args[0] if args else kwargs)
+
+    def execute_sync(self, *args: Any, **kwargs: Any) -> Any:
+        """The loop of `execute`, inside a sync body."""
+        return from_thread(lambda: AgentContext.execute(self, *args, **kwargs))
 
     def build_user_message(self, input: Any) -> str:
         """What the model is asked: text as it is, a field named like a question, else the input as JSON."""

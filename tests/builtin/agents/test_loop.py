@@ -618,6 +618,38 @@ async def test_a_function_runs_the_loop_by_its_context() -> None:
         assert getattr(text, "text", None) == "High."
 
 
+async def test_sync_bodies_run_the_loop_too() -> None:
+    model = ScriptedModel("one", "two")
+
+    @Agent(llm={"adapter": model})
+    class InClass(AgentContext):
+        def execute(self, id: str) -> str:
+            return str(self.execute_sync(id)["response"])
+
+    @Agent(llm={"adapter": model})
+    def in_function(ctx: AgentContext, id: str) -> str:
+        return str(ctx.execute_sync(query=id)["response"])
+
+    texts = []
+    async with create_direct(FrontMcp("desk", agents=[InClass, in_function])) as direct:
+        for name in ("invoke_in_class", "invoke_in_function"):
+            (text,) = (await direct.call_tool(name, {"id": "T-1"})).content
+            texts.append(getattr(text, "text", None))
+    assert texts == ["one", "two"]
+    assert [request.last.content for request in model.requests] == ["T-1", "T-1"]
+
+
+async def test_a_sync_body_that_forgets_so_is_told() -> None:
+    @Agent(name="helper", llm={"adapter": ScriptedModel()})
+    class Helper(AgentContext):
+        def execute(self) -> Any:
+            return super().execute("?")
+
+    async with create_direct(FrontMcp("desk", agents=[Helper])) as direct:
+        with pytest.raises(ToolExecutionError, match=r"call execute_sync\(…\), or write async def"):
+            await direct.call_tool("invoke_helper")
+
+
 async def test_question_and_answer_can_be_made_otherwise() -> None:
     model = ScriptedModel("PRIORITY high")
 
