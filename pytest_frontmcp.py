@@ -65,7 +65,7 @@ def _named(node: Any) -> dict[str, Any]:
 
 def _keywords(mark: pytest.Mark) -> Mapping[str, Any]:
     if unknown := [*map(repr, mark.args), *sorted(mark.kwargs.keys() - set(ROAD))]:
-        from frontmcp.arguments import nearest
+        from frontmcp.errors import nearest
 
         hint = nearest(unknown[0], ROAD)
         pytest.fail(f'@pytest.mark.mcp takes era="…" and transport="…" only, not {unknown[0]}{hint}', pytrace=False)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "…"?`` with the nearest known name, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f'; did you mean "{matches[0]}"?' if matches else ""
 
 
 def known_keywords(target: F) -> F:

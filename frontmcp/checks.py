@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, get_args
 
-from frontmcp.arguments import nearest
 from frontmcp.call import Kind
 from frontmcp.chain import layers, place
+from frontmcp.errors import nearest
 from frontmcp.hooks import Mark, mark_of, marks, members
 from frontmcp.hookspecs import Spec
 

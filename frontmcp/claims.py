@@ -9,9 +9,8 @@ from typing import Any
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
-from frontmcp.arguments import nearest
 from frontmcp.checks import KINDS, is_sound, source
-from frontmcp.errors import describe
+from frontmcp.errors import describe, nearest
 from frontmcp.hooks import Option, marks
 from frontmcp.hookspecs import Spec
 from frontmcp.loading import BUILT_IN, PluginInfo, load_dotted

@@ -15,9 +15,9 @@ from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from frontmcp.arguments import called, nearest
+from frontmcp.arguments import called
 from frontmcp.definitions.base import snake_case
-from frontmcp.errors import describe
+from frontmcp.errors import describe, nearest
 from frontmcp.hooks import Option, Plugin, mark_of, marks
 from frontmcp.hookspecs import HOOK_ATTRIBUTE
 

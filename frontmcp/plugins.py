@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import pluggy
 
 from frontmcp import hookspecs
-from frontmcp.arguments import nearest
 from frontmcp.chain import (
     Step,
     add_note,
@@ -30,7 +29,7 @@ from frontmcp.chain import (
 )
 from frontmcp.checks import arguments, check_hook, check_plugin, is_sound, source
 from frontmcp.claims import Claims
-from frontmcp.errors import ConfigurationError, describe
+from frontmcp.errors import ConfigurationError, describe, nearest
 from frontmcp.hooks import Mark, marks
 from frontmcp.hookspecs import PROJECT, HookOptions, Spec, read_specs
 from frontmcp.loading import Loader, PluginSettings

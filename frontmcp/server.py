@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_a
 import anyio
 import anyio.lowlevel
 
-from frontmcp.arguments import called, keywords_of, nearest, several
+from frontmcp.arguments import called, keywords_of, several
 from frontmcp.asking import MemoryStateStore, Resumed, State
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background, OwnTask
@@ -21,7 +21,7 @@ from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
-from frontmcp.errors import ConfigurationError, describe, unwrap_group
+from frontmcp.errors import ConfigurationError, describe, nearest, unwrap_group
 from frontmcp.interfaces import EVERYTHING, ChangeBus, StateStore
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging

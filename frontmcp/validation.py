@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from frontmcp.arguments import nearest
+from frontmcp.errors import nearest
 from frontmcp.schema import scrub
 
 Path: TypeAlias = Sequence[int | str]

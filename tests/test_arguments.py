@@ -26,8 +26,7 @@ from frontmcp import (
     create_direct,
     hookimpl,
 )
-from frontmcp.arguments import nearest
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 
 
 @Tool

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from frontmcp import Around, FrontMcp, Plugin, Tool, ToolContext, Will, hookimpl
-from frontmcp.arguments import nearest
 from frontmcp.checks import source
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 
 
 def problems_of(*plugins: Any, **options: Any) -> list[str]:

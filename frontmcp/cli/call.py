@@ -14,7 +14,6 @@ from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageConte
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from frontmcp.arguments import nearest
 from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
@@ -24,6 +23,7 @@ from frontmcp.errors import (
     InvalidInputError,
     ToolExecutionError,
     ToolNotFoundError,
+    nearest,
     to_result,
 )
 from frontmcp.server import FrontMcp

@@ -8,12 +8,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
-from frontmcp.arguments import nearest
 from frontmcp.call import Caller, RequestContext
 from frontmcp.chain import Step
 from frontmcp.cli.failures import UsageFailure, shown
 from frontmcp.cli.output import columns
 from frontmcp.definitions.base import as_execute
+from frontmcp.errors import nearest
 from frontmcp.loading import plugin_name
 from frontmcp.plugins import PluginInfo
 from frontmcp.registry import Entry, ListName, ToolEntry

@@ -12,9 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from frontmcp.arguments import nearest
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.hooks import Plugin
 from frontmcp.server import FrontMcp
 from frontmcp.settings import find_file

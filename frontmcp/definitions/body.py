@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args, get_origin
 
-from frontmcp.arguments import nearest
 from frontmcp.contexts.base import Context
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.providers import Inject
 
 Parameters: TypeAlias = dict[str, inspect.Parameter]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 def describe(error: BaseException | None) -> str:
     """The error's message; its class's name when it has none, or can't say it."""
@@ -20,6 +23,12 @@ def shorten(text: str, limit: int = 128) -> str:
     if len(text) > limit:
         text = text[:limit] + "…"
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean "…"?`` with the nearest known name, or nothing."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{matches[0]}"?' if matches else ""
 
 
 def unwrap_group(error: BaseException) -> BaseException:

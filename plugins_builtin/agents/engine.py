@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from frontmcp.errors import ConfigurationError
+from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.interfaces import ModelAdapter, ModelConfig
 from plugins_builtin.agents.loop import Loop
 from plugins_builtin.agents.offer import names_of, swarm_of
@@ -79,8 +78,7 @@ class Engine:
 def _nobody_makes(provider: str) -> str:
     if (package := PACKAGES.get(provider)) is not None:
         return f'no plugin makes a model of the provider "{provider}": pip install {package}'
-    near = difflib.get_close_matches(provider, PACKAGES, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else '; install a plugin that does, or give {"adapter": …}'
+    hint = nearest(provider, PACKAGES) or '; install a plugin that does, or give {"adapter": …}'
     return f'no plugin makes a model of the provider "{provider}"{hint}'
 
 
@@ -89,7 +87,4 @@ def _unknown_agents(entry: Any, agents: Sequence[Any]) -> Iterator[str]:
     names = [name for each in agents if each.owner is entry.owner for name in names_of(each)]
     for name in swarm_of(entry).visible_agents or ():
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            yield f'swarm: visible_agents: there is no agent "{name}"' + (
-                f'; did you mean "{near[0]}"?' if near else ""
-            )
+            yield f'swarm: visible_agents: there is no agent "{name}"{nearest(name, names)}'
