@@ -10,7 +10,7 @@ from mcp_types import Completion
 
 from frontmcp.call import Call, Kind, Sought
 from frontmcp.definitions.base import Definition
-from frontmcp.errors import FrontMcpError
+from frontmcp.errors import FrontMcpError, InvalidInputError
 from frontmcp.invoke import Invoke, make_invoke
 from frontmcp.providers import Providers
 from frontmcp.schema import json_text, jsonable
@@ -127,6 +127,22 @@ class Entry:
     def listed(self, name: str, *, modern: bool) -> Any:
         """What `wire` gives, made anew."""
         raise NotImplementedError
+
+
+def validating(validate: Callable[[Any], Any], wrong: str) -> Callable[[Any], Any]:
+    """Validation that says of arguments that do not fit what they are no arguments of.
+
+    :param wrong: such as ``"Invalid resource URI"``.
+    """
+
+    def validated(arguments: Any) -> Any:
+        try:
+            return validate(arguments)
+        except InvalidInputError as error:
+            problems = error.validation_errors
+        raise InvalidInputError(wrong, problems)
+
+    return validated
 
 
 def listed_meta(definition: Definition) -> dict[str, Any] | None:

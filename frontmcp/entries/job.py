@@ -8,8 +8,8 @@ from typing import Any
 from frontmcp.call import Call
 from frontmcp.definitions.job import Job, Runnable
 from frontmcp.definitions.workflow import Workflow
-from frontmcp.entries.base import Entry
-from frontmcp.errors import FrontMcpError, InvalidInputError, InvalidOutputError, JobExecutionError
+from frontmcp.entries.base import Entry, validating
+from frontmcp.errors import FrontMcpError, InvalidOutputError, JobExecutionError
 from frontmcp.providers import Providers
 from frontmcp.schema import json_text, jsonable
 from frontmcp.threads import Threads
@@ -23,14 +23,7 @@ class RunnableEntry(Entry):
 
     def __init__(self, definition: Runnable, app_id: str, *, threads: Threads, providers: Providers) -> None:
         super().__init__(definition, app_id, threads=threads, providers=providers)
-        self.validate = self._typed
-
-    def _typed(self, arguments: Any) -> Any:
-        try:
-            return self.definition.input.validate(arguments)
-        except InvalidInputError as error:
-            problems = error.validation_errors
-        raise InvalidInputError(f"Invalid {self.kind} input", problems)
+        self.validate = validating(self.validate, f"Invalid {self.kind} input")
 
     def format(self, call: Call, value: Any) -> Any:
         """JSON data for a raw value.

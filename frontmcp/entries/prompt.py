@@ -11,11 +11,10 @@ from mcp_types import GetPromptResult, PromptMessage, TextContent
 from frontmcp.call import Call
 from frontmcp.content import is_content, to_block
 from frontmcp.definitions.prompt import Prompt
-from frontmcp.entries.base import check_sendable, listed_meta, text_of
+from frontmcp.entries.base import check_sendable, listed_meta, text_of, validating
 from frontmcp.entries.completion import CompletableEntry
 from frontmcp.errors import (
     FrontMcpError,
-    InvalidInputError,
     InvalidOutputError,
     MissingPromptArgumentError,
     PromptExecutionError,
@@ -39,17 +38,14 @@ class PromptEntry(CompletableEntry):
     def __init__(self, definition: Prompt, app_id: str, *, threads: Threads, providers: Providers) -> None:
         super().__init__(definition, app_id, threads=threads, providers=providers)
         self._required = [each.name for each in definition.arguments if each.required]
+        self._validated = validating(self.validate, "Invalid prompt arguments")
         self.validate = self._typed
 
     def _typed(self, arguments: Any) -> Any:
         missing = [name for name in self._required if isinstance(arguments, Mapping) and name not in arguments]
         if missing:
             raise MissingPromptArgumentError(missing[0])
-        try:
-            return self.definition.input.validate(arguments)
-        except InvalidInputError as error:
-            problems = error.validation_errors
-        raise InvalidInputError("Invalid prompt arguments", problems)
+        return self._validated(arguments)
 
     def format(self, call: Call, value: Any) -> GetPromptResult:
         """The result for a raw value: text, content, a message, or several of those.

@@ -13,9 +13,9 @@ from mcp_types import BlobResourceContents, ReadResourceResult, TextResourceCont
 from frontmcp.call import Call, Kind
 from frontmcp.content import MEDIA_TYPES
 from frontmcp.definitions.resource import Addressed, Resource, ResourceTemplate
-from frontmcp.entries.base import Entry, ListName, check_sendable, listed_meta, text_of
+from frontmcp.entries.base import Entry, ListName, check_sendable, listed_meta, text_of, validating
 from frontmcp.entries.completion import CompletableEntry
-from frontmcp.errors import FrontMcpError, InvalidInputError, InvalidOutputError, ResourceReadError
+from frontmcp.errors import FrontMcpError, InvalidOutputError, ResourceReadError
 from frontmcp.providers import Providers
 from frontmcp.threads import Threads
 
@@ -43,18 +43,11 @@ class ResourceEntry(Entry):
     def __init__(self, definition: Addressed, app_id: str, *, threads: Threads, providers: Providers) -> None:
         super().__init__(definition, app_id, threads=threads, providers=providers)
         self.address = definition.address
-        self.validate = self._typed
+        self.validate = validating(self.validate, "Invalid resource URI")
 
     @property
     def addresses(self) -> tuple[str, ...]:
         return (self.address,)
-
-    def _typed(self, arguments: Any) -> Any:
-        try:
-            return self.definition.input.validate(arguments)
-        except InvalidInputError as error:
-            problems = error.validation_errors
-        raise InvalidInputError("Invalid resource URI", problems)
 
     def format(self, call: Call, value: Any) -> ReadResourceResult:
         """The result for a raw value: text, JSON, bytes, contents, or several of those.
