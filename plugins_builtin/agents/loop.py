@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import anyio
+import anyio.lowlevel
 import pydantic_core
 
 from frontmcp import (
@@ -61,6 +62,10 @@ class Answered:
 
     completion: Completion
     withheld: Sequence[str] = ()
+
+    def dump(self) -> str:
+        """As JSON that carries whatever a model wrote, halves of surrogate pairs too."""
+        return json.dumps(pydantic_core.to_jsonable_python(self))
 
     @classmethod
     def restore(cls, kept: str) -> Answered:
@@ -137,6 +142,8 @@ class Run:
         """What the model answers in the end."""
         most = self._loop.execution.max_iterations
         for number in range(1, most + 1):
+            # Neither a model that answers from memory nor tools that shield themselves may notice a cancellation.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             answered = await self._turn(number)
             completion = answered.completion
             self._check(completion)
@@ -191,7 +198,7 @@ class Run:
         async def ask() -> str:
             nonlocal made
             made = await self._ask(number)
-            return _json(made)
+            return made.dump()
 
         kept = await self._context.once(f"{self._key} turn {number}", ask)
         return made or Answered.restore(kept)
@@ -320,7 +327,8 @@ async def _unless_aborted(signal: AbortSignal, work: Callable[[], Awaitable[T]])
 
 
 def _said(completion: Completion) -> ChatMessage:
-    return ChatMessage("assistant", completion.content, completion.tool_calls, provider_data=completion.provider_data)
+    content = completion.content if completion.content is None else sendable(completion.content)
+    return ChatMessage("assistant", content, completion.tool_calls, provider_data=completion.provider_data)
 
 
 def _instructions(own: str | None, schema: Any) -> str | None:

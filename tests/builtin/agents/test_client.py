@@ -159,6 +159,31 @@ async def test_where_nobody_can_be_asked_the_model_is_told(mcp: Any, model: Scri
     ]
 
 
+HALF = "\ud83d"
+"""Half of a surrogate pair, as models write when who sends their words cuts them into pieces."""
+
+
+@pytest.fixture
+def halves() -> FrontMcp:
+    JOURNAL.clear()
+    model = ScriptedModel(
+        Completion(
+            f"Hm {HALF}", [ToolCall("1", HALF), ToolCall("2", "look", {"id": HALF}), calling("delete", id="T-1")]
+        ),
+        lambda request: f"{request.prompt.messages[1].content} {HALF}",
+    )
+    return FrontMcp("desk", agents=[agent(model, look, delete)])
+
+
+@everywhere
+@serving("halves")
+async def test_a_model_may_write_half_a_character(mcp: Any) -> None:
+    mcp.on_elicitation(lambda message, form: {"sure": True})
+    result = await mcp.tools.call("invoke_helper", {"query": "Clean up"})
+    assert result.json() == {"response": r"Hm \ud83d \ud83d"}
+    assert JOURNAL.count("delete T-1") == 1
+
+
 @pytest.fixture
 def twice() -> FrontMcp:
     JOURNAL.clear()

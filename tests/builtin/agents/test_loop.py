@@ -374,6 +374,18 @@ async def test_a_loop_ends_when_its_time_is_over_and_the_request_with_it() -> No
     assert given_up == [True]
 
 
+async def test_a_loop_ends_in_time_even_where_nothing_in_it_can_be_cancelled() -> None:
+    @Tool
+    async def shielded() -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.05)
+
+    model = ScriptedModel(calling("shielded"), repeat=True)
+    execution = {"timeout": 1, "enable_notifications": False}
+    assert (await failure(model, shielded, execution=execution)).code == "AGENT_TIMEOUT"
+    assert len(model.requests) == 1
+
+
 async def test_a_refusal_is_an_error() -> None:
     error = await failure(ScriptedModel(Completion("I can't help with that.", finish_reason="content_filter")))
     assert (error.code, error.public) == ("AGENT_REFUSED", True)
