@@ -10,10 +10,13 @@ from typing import Any, Final
 import anyio
 
 from frontmcp import AbortController, Call, FlowControl, FrontMcpError
-from frontmcp.errors import AccessDeniedError, describe, log_error, new_error_id
+from frontmcp.errors import AccessDeniedError, describe, log_error, new_error_id, sendable
 from frontmcp.interfaces import Answer, Message, ProgressUpdate, Question
 from frontmcp.interfaces.jobs import Change, Journal, Outcome, Run, RunError, RunProgress, RunState
 from plugins_builtin.jobs.errors import JobTimeoutError
+
+MAX_LINE: Final = 8192
+"""How many characters of a message a line of a log has."""
 
 REFUSED: Final = ("AUTHORITY_DENIED", AccessDeniedError.code)
 
@@ -34,7 +37,8 @@ class RunPeer:
         return False
 
     async def progress(self, update: ProgressUpdate) -> None:
-        told = RunProgress(progress=update.progress, total=update.total, message=update.message)
+        message = None if update.message is None else sendable(update.message)
+        told = RunProgress(progress=update.progress, total=update.total, message=message)
         await self._journal.report(Change(progress=told))
 
     async def notify(self, message: Message) -> None:
@@ -77,9 +81,12 @@ class RunAttempt:
         return call
 
 
-def stamped(message: str) -> str:
-    """A line of a log."""
-    return f"[{datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}] {message}"
+def stamped(message: Any) -> str:
+    """A line of a log, of a bounded length."""
+    text = sendable(str(message))
+    if len(text) > MAX_LINE:
+        text = f"{text[:MAX_LINE]}…"
+    return f"[{datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}] {text}"
 
 
 async def attempt(call: Call, timeout_ms: int) -> dict[str, Any]:
@@ -122,9 +129,13 @@ def failed(error: BaseException, call: Call | None = None) -> RunError:
     if isinstance(error, FrontMcpError):
         log_error(error, error_id, None if call is None else call.log_fields)
         return RunError(
-            message=error.text, name=type(original).__name__, code=error.code, public=error.public, error_id=error_id
+            message=sendable(error.text),
+            name=type(original).__name__,
+            code=error.code,
+            public=error.public,
+            error_id=error_id,
         )
-    return RunError(message=describe(error), name=type(original).__name__, error_id=error_id)
+    return RunError(message=sendable(describe(error)), name=type(original).__name__, error_id=error_id)
 
 
 async def tried(

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from frontmcp import Tool, ToolContext
 from frontmcp.interfaces.jobs import Run, RunKind, RunProgress, RunState, StepRecord
+from plugins_builtin.jobs.errors import RunNotFoundError
 from plugins_builtin.jobs.service import Service
 
 RunId = Annotated[str, Field(description="The id that starting it gave")]
@@ -186,7 +187,8 @@ async def finished(service: Service, ctx: ToolContext, run: Run, *, is_own: bool
             with anyio.CancelScope(shield=True):
                 await service.engine.cancel(run.id)
         raise
-    ended = ended if ended is not None else run
+    if ended is None:
+        raise RunNotFoundError(run.id)
     has_ended_by_steps = ended.state is RunState.FAILED and ended.result is not None
     if ended.state is not RunState.COMPLETED and not has_ended_by_steps:
         raise service.error_of(ended)

@@ -279,6 +279,17 @@ async def test_every_attempt_passes_the_hooks_of_its_kind() -> None:
     assert seen == [("desk:flaky", "job", "job", "nour", None)] * 2
 
 
+async def test_a_line_of_the_log_is_bounded_and_can_be_sent() -> None:
+    @Job
+    async def chatty(ctx: JobContext) -> None:
+        ctx.log("x" * 100_000)
+        ctx.log("half of a pair: \ud800")
+
+    async with create_direct(serve(chatty)) as direct:
+        long, broken = lines(await direct.execute_job("chatty"))
+        assert (len(long), broken) == (8193, "half of a pair: \\ud800")
+
+
 # Time and place
 
 

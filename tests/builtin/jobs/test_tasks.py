@@ -10,9 +10,21 @@ import pytest
 from mcp_types import ClientCapabilities
 from pydantic import BaseModel
 
-from frontmcp import Accepted, Caller, ConfigurationError, FrontMcp, RequestContext, Tool, ToolContext, create_direct
+from frontmcp import (
+    Accepted,
+    Agent,
+    AgentContext,
+    Caller,
+    ConfigurationError,
+    FrontMcp,
+    RequestContext,
+    Tool,
+    ToolContext,
+    create_direct,
+)
 from frontmcp.asking import Suspended, Suspension
 from frontmcp.errors import FrontMcpError, InvalidInputError, MissingCapabilityError, RateLimitError
+from frontmcp.testing import ScriptedModel, calling
 from frontmcp.testing.runs import Gate
 from plugins_builtin.authorities import AuthorityDeniedError
 from plugins_builtin.jobs.tasks import TASKS, TaskNotFoundError, Tasks
@@ -149,6 +161,28 @@ async def test_a_slot_is_held_while_the_task_runs() -> None:
         assert refused.value.code == "CONCURRENCY_LIMIT"
         gate.open()
         await until(server, first, "completed")
+
+
+async def test_agents_answer_as_tasks_and_their_tools_ask() -> None:
+    @Tool
+    async def delete(ctx: ToolContext) -> str:
+        return "deleted" if isinstance(await ctx.elicit("Sure?", Sure), Accepted) else "kept"
+
+    model = ScriptedModel(calling("delete"), lambda request: f"It is {request.last.content}")
+
+    @Agent(name="clerk", llm={"adapter": model}, tools=[delete], input_schema={"query": str}, task=True)
+    class Clerk(AgentContext):
+        pass
+
+    server = FrontMcp("desk", agents=[Clerk], autoload_plugins=False)
+    async with server.running():
+        task_id = (await call(server, "invoke_clerk", query="Delete it"))["taskId"]
+        task = await until(server, task_id, "input_required", "completed")
+        [key] = task["inputRequests"]
+        responses = {key: {"action": "accept", "content": {"yes": True}}}
+        await tasks_of(server).update(request_of(NOUR), {"taskId": task_id, "inputResponses": responses})
+        task = await until(server, task_id, "completed")
+        assert "It is deleted" in str(task["result"]["structuredContent"])
 
 
 async def test_an_error_of_the_tool_is_masked_in_production() -> None:
