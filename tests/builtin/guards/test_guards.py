@@ -603,7 +603,7 @@ class TestStart:
         ("throttle", "said"),
         [
             ({"global_rate_limits": {}}, "global_rate_limits"),
-            ("much", "should be a valid dictionary"),
+            ("much", "should be a dict with some of the keys"),
             ({"ip_filter": {"deny": ["office"]}}, 'should be an IP address or a network like "10.0.0.0/8"'),
         ],
     )
