@@ -12,8 +12,8 @@
 #   upstream          servers behind apps        entries          what can be called, kind by kind
 #   asking            the way of a question
 #
-#   below them: invoke, definitions, providers, contexts, questions, schema, content, interfaces, llm, threads,
-#   background, call, abort, authentication, arguments, errors, logs, settings
+#   below them: invoke, definitions, providers, contexts, questions, schema, content, changes, interfaces, llm,
+#   threads, background, call, abort, authentication, arguments, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

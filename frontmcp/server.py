@@ -17,19 +17,20 @@ from frontmcp.asking import MemoryStateStore, Resumed, State
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background, OwnTask
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
+from frontmcp.changes import LISTS, ChangeFeed, Listener
 from frontmcp.claims import Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError, describe, nearest, unwrap_group
-from frontmcp.interfaces import EVERYTHING, ChangeBus, StateStore
+from frontmcp.interfaces import StateStore
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_lifespan, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
-from frontmcp.registry import ListName, ToolEntry
+from frontmcp.registry import ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
@@ -47,16 +48,10 @@ logger = logs.getLogger("frontmcp.server")
 OPEN_ENVIRONMENTS = frozenset({"development", "test"})
 """Environments that show errors whole; any other masks what is not public."""
 
-LISTS: Final[Mapping[ListName, str]] = {
-    "tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts",
-}  # fmt: skip
-"""What is said to change when an entry of a list comes or goes."""
-
 Transport: TypeAlias = Literal["stdio", "http"]
 TRANSPORTS: Final = get_args(Transport)
 
 F = TypeVar("F", bound=Callable[..., Any])
-Changed = Callable[[str], Awaitable[None]]
 
 
 class FrontMcp:
@@ -162,8 +157,7 @@ class FrontMcp:
             app.subscribe(self._define)
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
-        self._listeners: list[Changed] = []
-        self._bus: ChangeBus | None = None
+        self._changes = ChangeFeed()
         self.background = Background()
         self._users = 0
         self._starting: tuple[Any, anyio.Lock] | None = None
@@ -346,7 +340,7 @@ class FrontMcp:
     async def _add(self, definition: Definition, app: str | None) -> RegisteredEntry:
         entry = self._checked().add(definition, app or self._default_app.id)
         self._definitions.append((entry.app_id, definition))
-        await self._changed(LISTS[entry.list_name])
+        await self._changes.publish(LISTS[entry.list_name])
         return entry
 
     async def remove_tool(self, name: str) -> None:
@@ -378,7 +372,7 @@ class FrontMcp:
             raise ConfigurationError(f'there is no {noun} "{name}" to remove')
         self._checked().remove(entry)
         self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
-        await self._changed(LISTS[entry.list_name])
+        await self._changes.publish(LISTS[entry.list_name])
 
     async def replace_entries(self, app_id: str, gone: Sequence[RegisteredEntry], new: Sequence[Definition]) -> None:
         """Remove and add entries of an app that finds its own, all or none of it; clients are told once of each list.
@@ -387,14 +381,14 @@ class FrontMcp:
         """
         added = self._checked().replace(gone, new, app_id)
         for what in sorted({LISTS[entry.list_name] for entry in (*gone, *added)}):
-            await self._changed(what)
+            await self._changes.publish(what)
 
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that subscribed to a resource that it changed.
 
         :param uri: exactly as they read it.
         """
-        await self._changed(f"resource {uri}")
+        await self._changes.publish(f"resource {uri}")
 
     async def list_changed(self, name: Literal["tools", "resources", "prompts"]) -> None:
         """Tell clients to list again, where something that frontmcp can't see changed, such as somebody's rights.
@@ -404,30 +398,15 @@ class FrontMcp:
         """
         if name not in LISTS.values():
             raise ValueError(f'there is no list "{name}"; there are {", ".join(dict.fromkeys(LISTS.values()))}')
-        await self._changed(name)
+        await self._changes.publish(name)
 
-    def on_change(self, listener: Changed) -> Callable[[], None]:
+    def on_change(self, listener: Listener) -> Callable[[], None]:
         """Tell ``listener`` what changed, here or in another process; gives a function that stops that.
 
         :param listener: is given ``"tools"``, ``"resources"``, ``"prompts"``, ``"resource <uri>"``, or
             `frontmcp.interfaces.EVERYTHING`.
         """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
-    async def _changed(self, what: str) -> None:
-        await self._tell(what)
-        if self._bus is not None:
-            await self._bus.publish(what)
-
-    async def _heard(self, what: str) -> None:
-        """What another process told: for the clients of this one alone."""
-        if what == EVERYTHING or what in LISTS.values() or what.startswith("resource "):
-            await self._tell(what)
-
-    async def _tell(self, what: str) -> None:
-        for listener in list(self._listeners):
-            await listener(what)
+        return self._changes.listen(listener)
 
     # Settling
 
@@ -695,13 +674,13 @@ class FrontMcp:
                 await stack.enter_async_context(running(self, self._apps))
             if (started := self.hooks.chain("server_started")) is not None:
                 await started(self)
-            self._bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)
-            if self._bus is not None:
-                self.background.spawn(self._bus.run, self._heard)
+            self._changes.bus = bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)
+            if bus is not None:
+                self.background.spawn(bus.run, self._changes.hear)
             try:
                 yield
             finally:
-                self._bus = None
+                self._changes.bus = None
                 with anyio.CancelScope(shield=True):
                     if (stopping := self.hooks.chain("server_stopping")) is not None:
                         await stopping(self)
