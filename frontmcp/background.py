@@ -36,7 +36,11 @@ class OwnTask:
     :param ended_early: is told what the manager raised when it ends before `leave`, as when a task of its own fails.
     """
 
-    def __init__(self, manager: AbstractAsyncContextManager[Any], ended_early: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        manager: AbstractAsyncContextManager[Any],
+        ended_early: Callable[[BaseException], None] | None = None,
+    ) -> None:
         self._manager = manager
         self._ended_early = ended_early
         self._scope = anyio.CancelScope()
@@ -73,7 +77,7 @@ class OwnTask:
                     await self._closing.wait()
         except Exception as error:
             self._error = error
-            if has_begun and not self._closing.is_set():
+            if self._ended_early is not None and has_begun and not self._closing.is_set():
                 self._ended_early(error)
         finally:
             self._ended.set()
@@ -89,7 +93,7 @@ class Background:
 
     def __init__(self) -> None:
         self._group: anyio.abc.TaskGroup | None = None
-        self._closing = self._ended = anyio.Event()
+        self._held: OwnTask | None = None
 
     @property
     def is_running(self) -> bool:
@@ -106,21 +110,18 @@ class Background:
 
     async def start(self) -> None:
         """Open the task group, in a task of the event loop's own."""
-        begun, self._closing, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
-        self._holder = start_task(self._hold, begun, self._closing, self._ended)
-        await begun.wait()
+        self._held = OwnTask(self._opened())
+        await self._held.enter()
 
-    async def _hold(self, begun: anyio.Event, closing: anyio.Event, ended: anyio.Event) -> None:
-        try:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                begun.set()
-                await closing.wait()
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            self._group = group
+            try:
+                yield
+            finally:
                 self._group = None
                 group.cancel_scope.cancel()
-        finally:
-            self._group = None
-            ended.set()
 
     def spawn(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
         """Begin a task, which sees no context variable of whoever begins it.
@@ -133,11 +134,9 @@ class Background:
 
     async def stop(self) -> None:
         """Cancel every task, and wait until they have ended; nothing where it was never started."""
-        if self._closing is self._ended:
-            return
-        self._closing.set()
-        with anyio.CancelScope(shield=True):
-            await self._ended.wait()
+        if self._held is not None:
+            with anyio.CancelScope(shield=True):
+                await self._held.leave()
 
 
 async def _logged(function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
