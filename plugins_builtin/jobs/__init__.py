@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import PlainValidator
 
@@ -16,6 +16,9 @@ from plugins_builtin.jobs import specs
 
 if TYPE_CHECKING:
     from frontmcp.interfaces.jobs import JobEngine, JobsConfig
+
+
+LATE: Final = "the first {what} can't be added to a server that was checked: declare one before"
 
 
 def _load(module: str) -> Any:
@@ -93,7 +96,12 @@ class Jobs(Plugin):
 
     @hookimpl
     def settled(self, server: Any) -> None:
-        if self._tasks is None and any(entry.options.get("task") for entry in server.tools()):
+        has_tasks = any(entry.options.get("task") for entry in server.tools())
+        if self._service is None and (server.entries("job") or server.entries("workflow")):
+            raise ConfigurationError(LATE.format(what="job or workflow"))
+        if self._tasks is None and has_tasks:
+            if server.started:
+                raise ConfigurationError(LATE.format(what="tool with task="))
             self._tasks = _load("tasks").Tasks(self._service_of(server))
         if self._service is not None:
             self._service.settle()

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from frontmcp.errors import describe
+from frontmcp.errors import describe, new_error_id
 from frontmcp.interfaces import Background
 from frontmcp.interfaces.jobs import (
     MAX_LOG_LINES,
@@ -181,8 +181,12 @@ class MemoryJobEngine:
             with kept.scope:
                 outcome = await self._execute(kept.run, MemoryJournal(kept))
         except Exception as error:
-            logger.exception("run %s failed outside its job", kept.run.id)
-            outcome = Outcome(state=RunState.FAILED, error=RunError(message=describe(error), name=type(error).__name__))
+            error_id = new_error_id()
+            logger.exception("%s run %s failed outside its job", error_id, kept.run.id)
+            outcome = Outcome(
+                state=RunState.FAILED,
+                error=RunError(message=describe(error), name=type(error).__name__, error_id=error_id),
+            )
         finally:
             kept.scope = None
             self._end(kept, outcome)

@@ -19,7 +19,7 @@ from mcp import MCPError
 from mcp_types import CallToolResult, ClientCapabilities
 
 from frontmcp import Call, CallNext, PublicMcpError, RequestContext
-from frontmcp.errors import MissingCapabilityError, ours, to_result
+from frontmcp.errors import MissingCapabilityError, ours, sendable, to_result
 from frontmcp.interfaces import Question
 from frontmcp.interfaces.extensions import Extension, Method
 from frontmcp.interfaces.jobs import Change, Journal, Outcome, QueueFullError, Run, RunError, RunState
@@ -132,7 +132,8 @@ class Tasks:
         except Exception as error:
             failure = getattr(error, "original_error", error)
             if isinstance(failure, MCPError):
-                told = RunError(message=failure.error.message, name="MCPError", code=str(failure.error.code))
+                said = failure.error
+                told = RunError(message=sendable(said.message), name="MCPError", code=str(said.code), public=True)
                 return Outcome(state=RunState.FAILED, error=told).model_dump(mode="json")
             result = to_result(ours(error), production=server.production, fields=call.log_fields)
         data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -157,7 +158,7 @@ class Tasks:
         if run.state is RunState.COMPLETED:
             said["result"] = run.result
         elif run.error is not None:
-            said["error"] = {"code": _rpc_code(run.error), "message": run.error.message}
+            said["error"] = {"code": _rpc_code(run.error), "message": self._service.words_of(run.error)["message"]}
         elif not run.state.is_final and (questions := await self._unanswered(run)):
             said["status"] = "input_required"
             said["inputRequests"] = {key: each["request"] for key, each in questions.items()}

@@ -607,6 +607,19 @@ async def test_entries_may_come_and_go_while_runs_go_on() -> None:
         assert (await direct.execute_job("hold"))["result"] == "done"
 
 
+async def test_the_first_job_and_task_must_be_there_at_the_start() -> None:
+    @Tool(task=True)
+    async def late() -> None: ...
+
+    server = FrontMcp("desk", autoload_plugins=False)
+    async with server.running():
+        with pytest.raises(ConfigurationError, match="the first tool with task= can't be added"):
+            await server.add_tool(late)
+        with pytest.raises(ConfigurationError, match="the first job or workflow can't be added"):
+            server.job(name="boom")(boom)
+        assert server.entries() == []
+
+
 # Mistakes that stop the start
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp_types import ClientCapabilities
 from pydantic import BaseModel
 
@@ -194,6 +195,24 @@ async def test_an_error_of_the_tool_is_masked_in_production() -> None:
     async with server.running():
         task = await until(server, (await call(server, "leak"))["taskId"], "completed")
         assert task["result"]["isError"] is True
+        assert "db-7" not in str(task)
+
+
+async def test_what_a_task_fails_with_is_told_or_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    @Tool(task=True)
+    async def refuse() -> None:
+        raise MCPError(-32603, "Not today")
+
+    server = serve(refuse, environment="production")
+    async with server.running():
+        task = await until(server, (await call(server, "refuse"))["taskId"], "failed")
+        assert task["error"] == {"code": -32603, "message": "Not today"}
+
+        async def broken(*_: Any) -> Any:
+            raise RuntimeError("db-7.internal refused")
+
+        monkeypatch.setattr(tasks_of(server), "_executed", broken)
+        task = await until(server, (await call(server, "refuse"))["taskId"], "failed")
         assert "db-7" not in str(task)
 
 
