@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from datetime import date
 from typing import Any, Literal
@@ -82,7 +83,9 @@ async def got(value: Any, **keywords: Any) -> GetPromptResult:
         return await direct.get_prompt("it")
 
 
-@pytest.mark.parametrize(("value", "messages"), RESULTS, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(
+    ("value", "messages"), RESULTS, ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", repr(each))[:40]
+)
 async def test_a_value_becomes_messages(value: Any, messages: list[PromptMessage]) -> None:
     assert (await got(value)).messages == messages
 

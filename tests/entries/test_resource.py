@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import date
@@ -92,7 +93,9 @@ async def read(value: Any, **keywords: Any) -> ReadResourceResult:
         return await direct.read_resource("a://b")
 
 
-@pytest.mark.parametrize(("value", "contents"), RESULTS, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(
+    ("value", "contents"), RESULTS, ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", repr(each))[:40]
+)
 async def test_a_value_becomes_contents(value: Any, contents: list[Any]) -> None:
     assert (await read(value, sync="inline")).contents == contents
 

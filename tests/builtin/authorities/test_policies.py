@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -161,7 +162,7 @@ DENIED = "roles.any: user has none of 'nobody'"
         ("both", "profile:both: profile:admin: roles.any: user has none of 'admin'"),
         ({"all_of": ["closer", "admin"]}, "profile:admin: roles.any: user has none of 'admin'"),
     ],
-    ids=str,
+    ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", str(each)),
 )
 async def test_a_refusal_says_which_rule(policy: Any, text: str) -> None:
     evaluators = {"never": lambda config, ctx: False, "says": lambda config, ctx: config}
@@ -187,7 +188,7 @@ async def test_a_refusal_says_which_rule(policy: Any, text: str) -> None:
         {"not": {"not": GRANT}},
         {**DENY, "permissions": {"any": ["tickets:read"]}, "operator": "or"},
     ],
-    ids=str,
+    ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", str(each)),
 )
 async def test_a_policy_that_holds_grants(policy: Any) -> None:
     evaluators = {"config_is": lambda config, ctx: config == 7}
@@ -405,7 +406,7 @@ async def test_input_that_is_a_model_is_read_by_its_fields() -> None:
         ({"operator": "XOR"}, "operator: Input should be 'AND' or 'OR'"),
         (7, "option authorities: "),
     ],
-    ids=str,
+    ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", str(each)),
 )
 def test_a_wrong_policy_stops_the_start_and_names_the_entry(policy: Any, named: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
@@ -425,7 +426,7 @@ def test_a_wrong_policy_stops_the_start_and_names_the_entry(policy: Any, named: 
         ({"relationship_resolver": len}, "it needs a method check(type, resource, resource_id, sub, ctx)"),
         ({"evaluators": {"x": 1}}, "evaluators.x: Input should be callable"),
     ],
-    ids=str,
+    ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", str(each)),
 )
 def test_wrong_options_of_the_server_stop_the_start(options: Any, named: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
