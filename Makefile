@@ -21,7 +21,7 @@ demo: $(VENV)/.demo
 
 test: lint
 	@$(MAKE) clients || printf '%s\n' 'The TypeScript clients could not be installed: their tests are skipped.' >&2
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses auto --dist loadfile
 	$(MAKE) contrib
 
 contrib: $(VENV)/.dev
