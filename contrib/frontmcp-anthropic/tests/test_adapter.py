@@ -291,6 +291,13 @@ class TestAnswers:
         with pytest.raises(ModelError, match="makes no sense"):
             await adapter.completion(question())
 
+    @pytest.mark.parametrize(("given", "read"), [([1], "[1]"), (7, "7"), ("text", "text"), ({"a": 1}, {"a": 1})])
+    async def test_input_that_is_no_object_comes_as_text(
+        self, adapter: AnthropicAdapter, backend: Backend, given: Any, read: Any
+    ) -> None:
+        backend.answer(Completion(None, [ToolCall("c1", "get_ticket", given)], "tool_calls"))
+        assert (await adapter.completion(question(), TOOLS)).tool_calls[0].arguments == read
+
 
 class TestFailures:
     @pytest.mark.parametrize(
@@ -365,7 +372,7 @@ class TestPlugin:
         monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
         with pytest.raises(ConfigurationError) as raised:
             Anthropic().model_adapter(self.config(model=None, api_key=None, extra={"tempature": 1, "timeout": -1}))
-        assert [problem.partition(":")[2].split()[0] for problem in raised.value.problems] == [
+        assert [problem.split()[0] for problem in raised.value.problems] == [
             '"model"', "there", "timeout:", "tempature:",
         ]  # fmt: skip
         with pytest.raises(ConfigurationError) as raised:

@@ -96,16 +96,16 @@ class AnthropicAdapter:
         """
         problems = []
         if config.model is None:
-            problems.append('llm: "model" is missing, such as "claude-sonnet-5"')
+            problems.append('"model" is missing, such as "claude-sonnet-5"')
         key = config.api_key.get_secret_value() if config.api_key is not None else os.environ.get("ANTHROPIC_API_KEY")
         if not key:
-            problems.append('llm: there is no key: set ANTHROPIC_API_KEY, or give "api_key"')
+            problems.append('there is no key: set ANTHROPIC_API_KEY, or give "api_key"')
         try:
             AnthropicOptions(**config.extra)
         except ValidationError as error:
             known = ", ".join(AnthropicOptions.model_fields)
             problems += [
-                f"llm: {each['loc'][0]}: {each['msg']}; there are {known}"
+                f"{each['loc'][0]}: {each['msg']}; there are {known}"
                 for each in error.errors(include_url=False, include_input=False)
             ]
         if problems:
@@ -230,11 +230,17 @@ def _read(text: str) -> dict[str, Any] | str:
 
 def _completion(blocks: Sequence[Mapping[str, Any]], stop: str | None, usage: Usage | None) -> Completion:
     text = "".join(block["text"] for block in blocks if block["type"] == "text")
-    calls = [ToolCall(block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
+    calls = [_tool_call(block) for block in blocks if block["type"] == "tool_use"]
     reasons = any(block["type"] in REASONING for block in blocks)
     # What the model thought is signed, and must come back as it was.
     kept = {"content": [dict(block) for block in blocks]} if reasons else None
     return Completion(text or None, calls, FINISH.get(stop or "", "stop"), usage, kept)
+
+
+def _tool_call(block: Mapping[str, Any]) -> ToolCall:
+    """A tool call; what is no object is for who reads its arguments to judge."""
+    given = block["input"]
+    return ToolCall(block["id"], block["name"], given if isinstance(given, str | dict) else json.dumps(given))
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -93,16 +93,16 @@ class OpenAIAdapter:
         """
         problems = []
         if config.model is None:
-            problems.append('llm: "model" is missing, such as "gpt-5"')
+            problems.append('"model" is missing, such as "gpt-5"')
         key = config.api_key.get_secret_value() if config.api_key is not None else os.environ.get("OPENAI_API_KEY")
         if not key and config.base_url is None:
-            problems.append('llm: there is no key: set OPENAI_API_KEY, or give "api_key"')
+            problems.append('there is no key: set OPENAI_API_KEY, or give "api_key"')
         try:
             OpenAIOptions(**config.extra)
         except ValidationError as error:
             known = ", ".join(OpenAIOptions.model_fields)
             problems += [
-                f"llm: {each['loc'][0]}: {each['msg']}; there are {known}"
+                f"{each['loc'][0]}: {each['msg']}; there are {known}"
                 for each in error.errors(include_url=False, include_input=False)
             ]
         if problems:
@@ -204,9 +204,10 @@ def _completion(answer: Any) -> Completion:
     return _ended(message.content, message.refusal, calls, choice.finish_reason, _usage(answer.usage))
 
 
-def _tool_call(index: int, id: str | None, name: str, arguments: str | None) -> ToolCall:
-    # Not every server that speaks this API gives ids.
-    return ToolCall(id or f"call_{index}", name, arguments or {})
+def _tool_call(index: int, id: str | None, name: str, arguments: Any) -> ToolCall:
+    # Not every server that speaks this API gives ids, and some give arguments as data.
+    given = arguments if isinstance(arguments, str | dict) else json.dumps(arguments)
+    return ToolCall(id or f"call_{index}", name, given if arguments else {})
 
 
 def _ended(
