@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -221,8 +221,9 @@ class Run:
         turn.completion = await self._complete(turn)
         if loop.did is not None:
             await loop.did(self._call, turn)
-        await self._reports.answered(turn.completion)
-        return Answered(turn.completion, withheld)
+        completion = _sound(turn.completion, "A did_complete hook")
+        await self._reports.answered(completion)
+        return Answered(completion, withheld)
 
     async def _complete(self, turn: ModelTurn) -> Completion:
         adapter = self._loop.adapter
@@ -231,8 +232,7 @@ class Run:
             completion = await self._streamed(adapter.stream(*asked))
         else:
             completion = await adapter.completion(*asked)
-        if not isinstance(completion, Completion):
-            raise ModelError(f"The adapter {type(adapter).__name__} answered with something that is no Completion")
+        completion = _sound(completion, f"The adapter {type(adapter).__name__}")
         if completion.content and not completion.content.isascii():
             # Half of a character, where text was cut off, could be neither sent nor kept.
             completion = replace(completion, content=sendable(completion.content))
@@ -326,9 +326,24 @@ async def _unless_aborted(signal: AbortSignal, work: Callable[[], Awaitable[T]])
     return result
 
 
+def _sound(completion: Any, who: str) -> Completion:
+    """A completion, if it is one.
+
+    :raises ModelError: it is something else, or has what no provider should send.
+    """
+    if not isinstance(completion, Completion):
+        raise ModelError(f"{who} answered with something that is no Completion")
+    if not isinstance(completion.content, str | None) or not all(map(_is_call, completion.tool_calls)):
+        raise ModelError(f"{who} answered with a Completion whose content or tool calls are no such thing")
+    return completion
+
+
+def _is_call(call: Any) -> bool:
+    return isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.arguments, str | Mapping)
+
+
 def _said(completion: Completion) -> ChatMessage:
-    content = completion.content if completion.content is None else sendable(completion.content)
-    return ChatMessage("assistant", content, completion.tool_calls, provider_data=completion.provider_data)
+    return ChatMessage("assistant", completion.content, completion.tool_calls, provider_data=completion.provider_data)
 
 
 def _instructions(own: str | None, schema: Any) -> str | None:

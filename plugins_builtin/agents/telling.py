@@ -19,7 +19,7 @@ def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
 
     :raises InvalidInputError: what the model wrote is no JSON object.
     """
-    if isinstance(written, Mapping):
+    if not isinstance(written, str):
         return dict(written)
     read = _from_json(written or "{}")
     if not isinstance(read, dict):

@@ -221,9 +221,40 @@ async def test_a_tool_that_does_not_exist_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000, '{"id": "\\ud83d"}', '{"id": NaN}', [1], 7]
+    "completion",
+    [
+        Completion(["High."]),  # type: ignore[arg-type]
+        Completion(None, [ToolCall("c", None)]),  # type: ignore[arg-type]
+        Completion(None, [ToolCall("c", "get_ticket", [1])]),  # type: ignore[arg-type]
+        Completion(None, [{"name": "get_ticket"}]),  # type: ignore[list-item]
+        None,
+        "High.",
+    ],
 )
-async def test_broken_arguments_are_told(written: Any) -> None:
+@pytest.mark.parametrize("who", ["adapter", "hook"])
+async def test_what_is_no_completion_is_told_with_who_gave_it(completion: Any, who: str) -> None:
+    class Replacing(Plugin):
+        name = "replacing"
+
+        @hookimpl
+        async def did_complete(self, turn: ModelTurn) -> None:
+            turn.completion = completion
+
+    class Odd:
+        async def completion(self, prompt: Any, tools: Any = None, options: Any = None) -> Any:
+            return completion if who == "adapter" else Completion("High.")
+
+    plugins = [Replacing] if who == "hook" else []
+    error = await failure(Odd(), get_ticket, plugins=plugins)
+    assert isinstance(error.__cause__, ModelError)
+    said = {"adapter": "The adapter Odd answered with", "hook": "A did_complete hook answered with"}
+    assert said[who] in str(error)
+
+
+@pytest.mark.parametrize(
+    "written", ['{"id": "T-', "[1]", "null", '"T-1"', "[" * 100_000, '{"id": "\\ud83d"}', '{"id": NaN}']
+)
+async def test_broken_arguments_are_told(written: str) -> None:
     model = ScriptedModel(Completion(None, [ToolCall("c", "get_ticket", written)], "tool_calls"), "Sorry.")
     assert await answer(model, get_ticket) == {"response": "Sorry."}
     (told,) = model.requests[1].results
