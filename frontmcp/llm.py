@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,10 +11,10 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from frontmcp.call import Call
-from frontmcp.errors import InternalMcpError
+from frontmcp.errors import InternalMcpError, nearest
 
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
@@ -180,6 +181,25 @@ class ModelConfig:
     api_key: SecretStr | None = None
     base_url: str | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def key(self, variable: str) -> str | None:
+        """The key that was given, else that of a variable of the environment."""
+        return self.api_key.get_secret_value() if self.api_key is not None else os.environ.get(variable)
+
+    def problems(self, options: type[BaseModel]) -> list[str]:
+        """What is wrong with ``extra`` as the options of an adapter, in words and without the values."""
+        try:
+            options(**self.extra)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False)
+            return [_wrong(each["loc"], each["msg"], options) for each in found]
+        return []
+
+
+def _wrong(path: Sequence[int | str], what: str, options: type[BaseModel]) -> str:
+    name, known = ".".join(map(str, path)), options.model_fields
+    hint = "" if name in known else nearest(name, known) or f"; there are {', '.join(known)}"
+    return f"{name}: {what}{hint}"
 
 
 class ModelError(InternalMcpError):

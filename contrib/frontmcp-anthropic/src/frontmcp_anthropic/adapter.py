@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -12,7 +11,7 @@ import anthropic
 import httpx2
 from anthropic import AsyncAnthropic
 from anthropic.types import Message
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
@@ -97,20 +96,12 @@ class AnthropicAdapter:
         problems = []
         if config.model is None:
             problems.append('"model" is missing, such as "claude-sonnet-5"')
-        key = config.api_key.get_secret_value() if config.api_key is not None else os.environ.get("ANTHROPIC_API_KEY")
+        key = config.key("ANTHROPIC_API_KEY")
         if not key:
             problems.append('there is no key: set ANTHROPIC_API_KEY, or give "api_key"')
-        try:
-            AnthropicOptions(**config.extra)
-        except ValidationError as error:
-            known = ", ".join(AnthropicOptions.model_fields)
-            problems += [
-                f"{each['loc'][0]}: {each['msg']}; there are {known}"
-                for each in error.errors(include_url=False, include_input=False)
-            ]
-        if problems:
+        problems += config.problems(AnthropicOptions)
+        if problems or config.model is None:
             raise ConfigurationError(problems)
-        assert config.model is not None
         return cls(config.model, api_key=key, base_url=config.base_url, **config.extra)
 
     def __repr__(self) -> str:

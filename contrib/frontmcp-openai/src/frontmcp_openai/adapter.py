@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -12,7 +11,7 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
@@ -94,20 +93,12 @@ class OpenAIAdapter:
         problems = []
         if config.model is None:
             problems.append('"model" is missing, such as "gpt-5"')
-        key = config.api_key.get_secret_value() if config.api_key is not None else os.environ.get("OPENAI_API_KEY")
+        key = config.key("OPENAI_API_KEY")
         if not key and config.base_url is None:
             problems.append('there is no key: set OPENAI_API_KEY, or give "api_key"')
-        try:
-            OpenAIOptions(**config.extra)
-        except ValidationError as error:
-            known = ", ".join(OpenAIOptions.model_fields)
-            problems += [
-                f"{each['loc'][0]}: {each['msg']}; there are {known}"
-                for each in error.errors(include_url=False, include_input=False)
-            ]
-        if problems:
+        problems += config.problems(OpenAIOptions)
+        if problems or config.model is None:
             raise ConfigurationError(problems)
-        assert config.model is not None
         return cls(config.model, api_key=key, base_url=config.base_url, **config.extra)
 
     def __repr__(self) -> str:
