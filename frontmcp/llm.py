@@ -112,6 +112,12 @@ class ModelPrompt:
     system: str | None = None
     messages: list[ChatMessage] = field(default_factory=list)
 
+    @property
+    def instructions(self) -> str:
+        """All instructions, those of ``system`` messages too, for providers that have one place for them."""
+        said = (message.content for message in self.messages if message.role == "system")
+        return "\n\n".join(text for text in (self.system, *said) if text)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTool:

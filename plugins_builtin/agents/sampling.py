@@ -55,7 +55,7 @@ class SamplingModel:
         answer = await options.call.context.sample(
             list(_messages(prompt.messages)),
             max_tokens=options.max_tokens or MAX_TOKENS,
-            system_prompt=_system(prompt),
+            system_prompt=prompt.instructions or None,
             temperature=options.temperature,
             stop_sequences=list(options.stop) or None,
             model_preferences=self._model,
@@ -68,11 +68,6 @@ class SamplingModel:
             [ToolCall(each.id, each.name, each.input) for each in calls],
             REASONS.get(answer.stop_reason or "", "tool_calls" if calls else "stop"),
         )
-
-
-def _system(prompt: ModelPrompt) -> str | None:
-    told = [each.content for each in prompt.messages if each.role == "system" and each.content]
-    return "\n\n".join([prompt.system, *told] if prompt.system else told) or None
 
 
 def _messages(messages: Sequence[ChatMessage]) -> Iterator[SamplingMessage]:

@@ -151,11 +151,9 @@ class AnthropicAdapter:
 
     def _request(self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None, options: ModelOptions) -> dict[str, Any]:
         ours = self._options
-        # The system prompt is the one place for instructions here, wherever they stood in the conversation.
-        instructions = [message.content for message in prompt.messages if message.role == "system"]
         temperature = options.temperature if options.temperature is not None else ours.temperature
         given: dict[str, Any] = {
-            "system": "\n\n".join(text for text in (prompt.system, *instructions) if text),
+            "system": prompt.instructions,
             "stop_sequences": list(options.stop),
             "tools": [_tool(tool) for tool in tools or ()],
             "tool_choice": {"type": CHOICES[options.tool_choice]} if tools and options.tool_choice else None,
