@@ -191,7 +191,7 @@ class Definition:
         try:
             return read()
         except ConfigurationError as error:
-            raise ConfigurationError(f"{self.place}: {error}") from error
+            raise ConfigurationError([f"{self.place}: {problem}" for problem in error.problems]) from error
 
     def _check_annotations(self) -> None:
         """Check what can be checked when the body is decorated."""

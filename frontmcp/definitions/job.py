@@ -106,7 +106,8 @@ class Runnable(SchemaDefinition):
         **shared: Any,
     ) -> None:
         super()._configure(**shared)
-        self.timeout_ms = checked_timeout(self.noun, timeout_ms, self._default_timeout_ms)
+        given = self._default_timeout_ms if timeout_ms is None else timeout_ms
+        self.timeout_ms = positive(self.noun, "timeout_ms", given)
         self.rules = tuple(_rule(self.noun, given) for given in permissions)
         self.labels = dict(labels or {})
 
@@ -223,15 +224,13 @@ def read_retry(noun: str, given: Any) -> Retry:
     return retry
 
 
-def checked_timeout(noun: str, given: Any, default: int) -> int:
-    """Milliseconds.
+def positive(noun: str, name: str, given: Any) -> int:
+    """A whole number above 0.
 
-    :raises ConfigurationError: they are not.
+    :raises ConfigurationError: it is none.
     """
-    if given is None:
-        return default
     if not _is_count(given) or given <= 0:
-        raise ConfigurationError(f"{noun}: timeout_ms must be a whole number above 0")
+        raise ConfigurationError(f"{noun}: {name} must be a whole number above 0")
     return int(given)
 
 

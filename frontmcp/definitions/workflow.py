@@ -15,7 +15,7 @@ from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
 from frontmcp.definitions.base import Sync, caller_namespace
 from frontmcp.definitions.body import Body, read_body
-from frontmcp.definitions.job import Retry, Runnable, Schedule, checked_timeout, read_retry
+from frontmcp.definitions.job import Retry, Runnable, Schedule, positive, read_retry
 from frontmcp.definitions.options import AvailableWhen, Permission, RetryOptions, Trigger, Visibility
 from frontmcp.errors import ConfigurationError, describe
 from frontmcp.schema import SchemaLike
@@ -53,7 +53,8 @@ class Step:
         if isinstance(self.depends_on, str):
             raise ConfigurationError(f'Step "{self.id}": depends_on must be a list of ids')
         _ = self.retry_policy
-        checked_timeout(f'Step "{self.id}"', self.timeout_ms, 1)
+        if self.timeout_ms is not None:
+            positive(f'Step "{self.id}"', "timeout_ms", self.timeout_ms)
         for name in ("input", "condition"):
             if inspect.iscoroutinefunction(getattr(self, name)):
                 raise ConfigurationError(f'Step "{self.id}": {name} must be a plain function, not async')
@@ -118,10 +119,8 @@ class Workflow(Runnable):
         )  # fmt: skip
         if not all(isinstance(step, Step) for step in steps):
             raise ConfigurationError("Workflow: steps= takes Step(…) objects")
-        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
-            raise ConfigurationError("Workflow: max_concurrency must be a whole number above 0")
         self.steps = tuple(steps)
-        self.max_concurrency = max_concurrency
+        self.max_concurrency = positive(self.noun, "max_concurrency", max_concurrency)
         self._schedule = None if trigger in (None, "manual") else _read_trigger(trigger)
         self.namespace = caller_namespace()
 
@@ -154,12 +153,6 @@ class Workflow(Runnable):
         if problems:
             raise ConfigurationError(problems)
         super()._check()
-
-    def build(self) -> None:
-        try:
-            self._check()
-        except ConfigurationError as error:
-            raise ConfigurationError([f"{self.place}: {problem}" for problem in error.problems]) from error
 
     def _problems(self) -> Iterator[str]:
         """What is wrong with the graph, in words."""
