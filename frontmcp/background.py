@@ -97,6 +97,7 @@ class Background:
 
     @property
     def is_running(self) -> bool:
+        """Whether tasks can be begun."""
         return self._group is not None
 
     @asynccontextmanager

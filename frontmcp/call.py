@@ -105,10 +105,12 @@ class Caller:
 
     @cached_property
     def user(self) -> User:
+        """Who that is: ``sub``, ``name`` and ``email`` by themselves."""
         return User(self.sub, self.name, self.email)
 
     @property
     def issuer(self) -> str | None:
+        """Who says so: the claim ``iss``; None when there is none."""
         issuer = self.claims.get("iss")
         return issuer if isinstance(issuer, str) else None
 
@@ -322,6 +324,7 @@ class RequestContext:
         self._values[key] = value
 
     def has(self, key: str) -> bool:
+        """Whether a value was `set`, None included."""
         return self._values is not None and key in self._values
 
     def delete(self, key: str) -> bool:

@@ -69,6 +69,7 @@ class Image(_Media):
     default_mime_type = "image/png"
 
     def to_content(self) -> ImageContent:
+        """As a block of a result."""
         return ImageContent(data=self._base64(), mime_type=self.mime_type)
 
 
@@ -79,6 +80,7 @@ class Audio(_Media):
     default_mime_type = "audio/wav"
 
     def to_content(self) -> AudioContent:
+        """As a block of a result."""
         return AudioContent(data=self._base64(), mime_type=self.mime_type)
 
 
@@ -105,6 +107,7 @@ class File(_Media):
         self.name = name or self.name or "file"
 
     def to_content(self) -> EmbeddedResource:
+        """As a block of a result."""
         return EmbeddedResource(resource=self.to_contents(f"file:///{quote(self.name or '')}"))
 
     def to_contents(self, uri: str) -> TextResourceContents | BlobResourceContents:

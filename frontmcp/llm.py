@@ -44,6 +44,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """Both together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:

@@ -167,11 +167,13 @@ class FrontMcp:
 
     @property
     def name(self) -> str:
+        """The server's name, as clients see it."""
         name: str = self.info.get("name", "frontmcp")
         return name
 
     @property
     def version(self) -> str:
+        """The server's version, as clients see it."""
         version: str = self.info["version"]
         return version
 

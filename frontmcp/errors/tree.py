@@ -36,6 +36,7 @@ class FrontMcpError(Exception):
 
     @property
     def message(self) -> str:
+        """What it says, for the log; clients get `text`, or a mask."""
         return str(self)
 
     @property

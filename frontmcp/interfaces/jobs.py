@@ -40,6 +40,7 @@ class RunState(StrEnum):
 
     @property
     def is_final(self) -> bool:
+        """Whether nothing more becomes of it."""
         return self not in _GOING
 
 

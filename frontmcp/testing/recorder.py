@@ -30,6 +30,7 @@ class HookCall:
 
     @property
     def call(self) -> Call:
+        """The call that the hook was run for."""
         call: Call = self.arguments["call"]
         return call
 

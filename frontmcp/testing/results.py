@@ -32,6 +32,7 @@ class ToolResult:
 
     @property
     def is_error(self) -> bool:
+        """Whether the tool, or the way to it, failed."""
         return self.raw.is_error
 
     @property
@@ -147,6 +148,7 @@ class PromptResult:
 
     @property
     def messages(self) -> list[PromptMessage]:
+        """What the prompt says, as the SDK's messages."""
         return self.raw.messages
 
     def text(self) -> str:
