@@ -72,7 +72,7 @@ class Answered:
         """What was kept as JSON."""
         data = json.loads(kept)
         completion, usage = data["completion"], data["completion"]["usage"]
-        calls = [ToolCall(**call) for call in completion["tool_calls"]]
+        calls = [ToolCall(**call) for call in completion["tool_calls"] or ()]
         restored = {**completion, "tool_calls": calls, "usage": Usage(**usage) if usage is not None else None}
         return cls(Completion(**restored), data["withheld"])
 
@@ -333,7 +333,7 @@ def _sound(completion: Any, who: str) -> Completion:
     """
     if not isinstance(completion, Completion):
         raise ModelError(f"{who} answered with something that is no Completion")
-    if not isinstance(completion.content, str | None) or not all(map(_is_call, completion.tool_calls)):
+    if not isinstance(completion.content, str | None) or not all(map(_is_call, completion.tool_calls or ())):
         raise ModelError(f"{who} answered with a Completion whose content or tool calls are no such thing")
     return completion
 

@@ -220,6 +220,10 @@ async def test_a_tool_that_does_not_exist_is_told() -> None:
     assert model.requests[1].results == [{"error": 'Tool "invented" not found'}]
 
 
+async def test_an_adapter_may_say_none_for_no_calls() -> None:
+    assert await answer(ScriptedModel(Completion("High.", None))) == {"response": "High."}  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "completion",
     [
