@@ -1,5 +1,6 @@
 """Testing a server with a real MCP client: the fixtures ``mcp`` and ``hooks`` of the pytest plugin, and their parts."""
 
+from frontmcp.testing.backends import HttpModelBackend as HttpModelBackend
 from frontmcp.testing.client import McpClient as McpClient
 from frontmcp.testing.client import Notifications as Notifications
 from frontmcp.testing.client import connect as connect
@@ -27,6 +28,7 @@ __all__ = (
     "GuardStoreKit",
     "HookCall",
     "HookRecorder",
+    "HttpModelBackend",
     "JobEngineKit",
     "McpClient",
     "ModelAdapterKit",

@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from frontmcp_anthropic import Anthropic
@@ -27,8 +26,8 @@ from frontmcp.interfaces import (
     ModelUnavailableError,
     Usage,
 )
-from frontmcp.testing import ModelAdapterKit
-from frontmcp.testing.models import SECRET, TOOLS, question
+from frontmcp.testing import HttpModelBackend, ModelAdapterKit
+from frontmcp.testing.models import SECRET, TOOLS, Failure, question
 
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 THOUGHT = {"type": "thinking", "thinking": "T-1 is down for all.", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrk"}
@@ -106,7 +105,7 @@ def error(status: int, type: str = "api_error", message: str = "It failed", **he
     return httpx2.Response(status, json=body, headers={name.replace("_", "-"): text for name, text in headers.items()})
 
 
-FAILURES: Mapping[str, Callable[[], httpx2.Response]] = {
+FAILURES: Mapping[Failure, Callable[[], httpx2.Response]] = {
     "rate limited": lambda: error(429, "rate_limit_error", retry_after="7"),
     "unavailable": lambda: error(529, "overloaded_error"),
     "bad key": lambda: error(401, "authentication_error", f"invalid x-api-key {SECRET}"),
@@ -115,17 +114,10 @@ FAILURES: Mapping[str, Callable[[], httpx2.Response]] = {
 }
 
 
-class Backend:
+class Backend(HttpModelBackend):
     """Stands in for the API."""
 
-    def __init__(self) -> None:
-        self.requests: list[httpx2.Request] = []
-        self.respond: Callable[[Any], Any] = lambda body: error(500)
-
-    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.requests.append(request)
-        response = self.respond(json.loads(request.content))
-        return await response if hasattr(response, "__await__") else response
+    failures = FAILURES
 
     def answer(self, completion: Completion, *more: Mapping[str, Any]) -> None:
         self.respond = lambda body: (
@@ -133,25 +125,6 @@ class Backend:
             if body.get("stream")
             else httpx2.Response(200, json=answer_of(completion, *more))
         )
-
-    def fail(self, failure: str) -> None:
-        if failure == "timeout":
-            self.respond = self._time_out
-        else:
-            self.respond = lambda body: FAILURES[failure]()
-
-    async def _time_out(self, body: Any = None) -> httpx2.Response:
-        raise httpx2.ReadTimeout("no answer")
-
-    def hang(self) -> None:
-        self.respond = lambda body: anyio.sleep_forever()
-
-    def sent(self) -> str:
-        return self.requests[-1].content.decode()
-
-    @property
-    def body(self) -> Any:
-        return json.loads(self.sent())
 
 
 @pytest.fixture

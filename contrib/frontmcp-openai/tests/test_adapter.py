@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from frontmcp_openai import OpenAI
@@ -28,10 +27,8 @@ from frontmcp.interfaces import (
     ModelUnavailableError,
     Usage,
 )
-from frontmcp.testing import ModelAdapterKit
-from frontmcp.testing.models import SECRET, TOOLS, question
-
-Respond = Callable[[httpx2.Request], httpx2.Response]
+from frontmcp.testing import HttpModelBackend, ModelAdapterKit
+from frontmcp.testing.models import SECRET, TOOLS, Failure, question
 
 
 def answer_of(completion: Completion) -> dict[str, Any]:
@@ -108,7 +105,7 @@ def error(status: int, code: str | None = None, message: str = "It failed", **he
     return httpx2.Response(status, json=body, headers={name.replace("_", "-"): text for name, text in headers.items()})
 
 
-FAILURES: Mapping[str, Callable[[], httpx2.Response]] = {
+FAILURES: Mapping[Failure, Callable[[], httpx2.Response]] = {
     "rate limited": lambda: error(429, "rate_limit_exceeded", retry_after="7"),
     "unavailable": lambda: error(503, "server_error"),
     "bad key": lambda: error(401, "invalid_api_key", f"Incorrect API key provided: {SECRET}"),
@@ -117,41 +114,15 @@ FAILURES: Mapping[str, Callable[[], httpx2.Response]] = {
 }
 
 
-class Backend:
+class Backend(HttpModelBackend):
     """Stands in for the API."""
 
-    def __init__(self) -> None:
-        self.requests: list[httpx2.Request] = []
-        self.respond: Callable[[Any], Any] = lambda body: error(500)
-
-    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.requests.append(request)
-        response = self.respond(json.loads(request.content))
-        return await response if hasattr(response, "__await__") else response
+    failures = FAILURES
 
     def answer(self, completion: Completion) -> None:
         self.respond = lambda body: (
             events(chunks_of(completion)) if body.get("stream") else httpx2.Response(200, json=answer_of(completion))
         )
-
-    def fail(self, failure: str) -> None:
-        if failure == "timeout":
-            self.respond = self._time_out
-        else:
-            self.respond = lambda body: FAILURES[failure]()
-
-    async def _time_out(self, body: Any = None) -> httpx2.Response:
-        raise httpx2.ReadTimeout("no answer")
-
-    def hang(self) -> None:
-        self.respond = lambda body: anyio.sleep_forever()
-
-    def sent(self) -> str:
-        return self.requests[-1].content.decode()
-
-    @property
-    def body(self) -> Any:
-        return json.loads(self.sent())
 
 
 @pytest.fixture
