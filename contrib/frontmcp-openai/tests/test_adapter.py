@@ -307,6 +307,18 @@ class TestStreams:
             assert isinstance(last, Completion)
             assert (last.tool_calls[0].arguments, last.finish_reason) == (written, "length")
 
+    async def test_calls_that_nobody_numbered_are_told_apart(self, adapter: OpenAIAdapter, backend: Backend) -> None:
+        calls = [ToolCall("c1", "get_ticket", '{"id": "T-1"}'), ToolCall("c2", "get_ticket", '{"id": "T-2"}')]
+        chunks = chunks_of(Completion(None, calls, "tool_calls"))
+        for chunk in chunks:
+            for choice in chunk["choices"]:
+                for piece in choice["delta"].get("tool_calls", ()):
+                    del piece["index"]
+        backend.respond = lambda body: events(chunks)
+        last = [piece async for piece in adapter.stream(question(), TOOLS)][-1]
+        assert isinstance(last, Completion)
+        assert last.tool_calls == calls
+
     async def test_one_that_breaks_off_is_no_answer(self, adapter: OpenAIAdapter, backend: Backend) -> None:
         backend.respond = lambda body: events(chunks_of(Completion("High: nobody"))[:-1], done=False)
         with pytest.raises(ModelUnavailableError):

@@ -235,7 +235,7 @@ class _Whole:
         self._finish = choice.finish_reason or self._finish
         self._refusal.append(choice.delta.refusal or "")
         for piece in choice.delta.tool_calls or ():
-            call = self._calls.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
+            call = self._calls.setdefault(self._index(piece), {"id": "", "name": "", "arguments": ""})
             call["id"] = piece.id or call["id"]
             if piece.function is not None:
                 call["name"] += piece.function.name or ""
@@ -243,6 +243,13 @@ class _Whole:
         text = choice.delta.content or ""
         self._content.append(text)
         return text
+
+    def _index(self, piece: Any) -> int:
+        """Which call a piece is of. Not every server numbers them: there a name begins the next."""
+        if piece.index is not None:
+            return int(piece.index)
+        begins = piece.function is not None and bool(piece.function.name)
+        return len(self._calls) if begins else max(len(self._calls) - 1, 0)
 
     def completion(self) -> Completion:
         """The whole.
