@@ -33,7 +33,6 @@ MAX_FILE = 400
 MAX_FUNCTION = 60
 MAX_FUNCTION_P95 = 35
 LONG_FILES = {
-    "frontmcp/call.py",
     "frontmcp/server.py",
     "frontmcp/transports/wire.py",
 }

@@ -7,7 +7,7 @@ The only place that runs hooks for a call. What a stage costs is decided when th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from frontmcp.abort import AbortSignal
 from frontmcp.arguments import called
@@ -21,7 +21,6 @@ from frontmcp.call import (
     RequestContext,
     Sought,
     Surface,
-    T,
 )
 from frontmcp.chain import add_note, blame, compile_all, compile_wrappers
 from frontmcp.errors import (
@@ -40,6 +39,7 @@ from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
 from frontmcp.registry import Entry, ListName, Registry, ToolEntry
 
+T = TypeVar("T")
 SURFACES: Final[Mapping[str, Surface]] = {"agent": "agent", "job": "job"}
 
 
