@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, Final, NotRequired, cast
 
 import anyio
 from pydantic import Field
@@ -13,6 +13,9 @@ from frontmcp import Tool, ToolContext
 from frontmcp.interfaces.jobs import Run, RunKind, RunProgress, RunState, StepRecord
 from plugins_builtin.jobs.errors import RunNotFoundError
 from plugins_builtin.jobs.service import Service
+
+MAX_DELAY_MS: Final = 10 * 365 * 24 * 60 * 60 * 1000
+"""Ten years: what comes later than that is a mistake, and no clock of a database."""
 
 RunId = Annotated[str, Field(description="The id that starting it gave")]
 
@@ -151,7 +154,9 @@ def _executing(service: Service, kind: RunKind, description: str, result: Callab
         name: Annotated[str, Field(description=f"The {kind}'s name")],
         input: Annotated[dict[str, Any] | None, Field(description=f"The {kind}'s input")] = None,
         background: Annotated[bool, Field(description="Answer at once, with the id of the run")] = False,
-        delayMs: Annotated[float, Field(ge=0, description="Start so many milliseconds later; background only")] = 0,
+        delayMs: Annotated[
+            float, Field(ge=0, le=MAX_DELAY_MS, description="Start so many milliseconds later; background only")
+        ] = 0,
         key: Annotated[str | None, Field(description="Give the run of this key that has not ended, if any")] = None,
     ) -> Started:
         delay_ms = delayMs if background else 0

@@ -21,8 +21,10 @@ from frontmcp import (
     JobContext,
     Plugin,
     PublicMcpError,
+    Step,
     Tool,
     ToolContext,
+    Workflow,
     create_direct,
     hookimpl,
 )
@@ -291,6 +293,35 @@ async def test_a_line_of_the_log_is_bounded_and_can_be_sent() -> None:
 
 
 # Time and place
+
+
+async def test_text_that_utf8_can_not_carry_hides_no_run() -> None:
+    half = "report-\ud800.txt"
+
+    @Job
+    async def read(ctx: JobContext, fail: bool = False) -> int:
+        ctx.log(half)
+        await ctx.progress(1, 2, half)
+        await ctx.notify(half)
+        if fail:
+            raise FileNotFoundError(half)
+        return 1
+
+    flow = Workflow(name="flow", steps=[Step("a", "read", input={"fail": True})])
+    async with create_direct(serve(read, workflows=[flow], environment="development")) as direct:
+        assert (await direct.execute_job("read"))["state"] == "completed"
+        started = await direct.execute_job("read", {"fail": True}, background=True)
+        status = await until(direct, started["runId"])
+        assert lines(status)[0] == status["progress"]["message"] == r"report-\ud800.txt"
+        assert r"report-\ud800.txt" in status["error"]["message"]
+        ended = await direct.execute_workflow("flow")
+        assert r"report-\ud800.txt" in ended["result"]["stepResults"]["a"]["error"]["message"]
+
+
+async def test_no_delay_is_beyond_every_clock() -> None:
+    async with create_direct(serve(ExportTickets)) as direct:
+        late = {"name": "export-tickets", "input": {"customer": "acme"}, "background": True, "delayMs": 1e300}
+        assert (await refused(direct.call_tool("execute_job", late))).code == "INVALID_INPUT"
 
 
 async def test_a_run_may_be_started_later() -> None:
