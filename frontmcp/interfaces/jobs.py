@@ -48,7 +48,7 @@ _GOING = frozenset({RunState.PENDING, RunState.RUNNING, RunState.RETRYING})
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
 
 
 class Owner(_Data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -112,6 +113,38 @@ class JobEngineKit:
             assert run.questions == {"q1": {"message": "Sure?"}}
             gate.open()
             assert (await ended(engine, run_id)).questions == {}
+
+    async def test_whatever_is_told_can_be_read(self, engine: JobEngine) -> None:
+        progress = RunProgress(progress=math.inf, total=math.inf, message="nothing\0 more")
+
+        async def tell(run: Run, journal: Journal) -> Outcome:
+            journal.log(progress.message or "")
+            await journal.report(Change(state=RunState.RUNNING, attempt=1, progress=progress))
+            await anyio.sleep(0.3)
+            return Outcome(state=RunState.FAILED, error=RunError(message="\0"))
+
+        owner = Owner(sub="nour\0" * 2_000)
+        async with started(engine, tell):
+            run_id = (await engine.submit(new_run(owner=owner, key="\0" + "k" * 10_000, input={"a": "\0"}))).id
+            await until(engine, run_id, lambda run: run.progress == progress)
+            run = await ended(engine, run_id)
+            assert (run.logs, run.progress, run.owner) == ([progress.message], progress, owner)
+            assert run == (await engine.list(RunQuery(owner=owner.key)))[0]
+            assert await engine.get("no\0ne") is None
+            assert await engine.get("no\ud800ne") is None
+
+    async def test_who_goes_away_while_submitting_leaves_no_half_of_a_run(self, engine: JobEngine) -> None:
+        ids = []
+        async with started(engine, echo):
+            for milliseconds in range(0, 16, 2):
+                for foreground in (True, False):
+                    run = new_run(foreground=foreground)
+                    with anyio.move_on_after(milliseconds / 1000):
+                        await engine.submit(run)
+                    if await engine.get(run.id) is not None:
+                        ids.append(run.id)
+                        await ended(engine, run.id)
+            assert ids, "none was submitted"
 
     async def test_log_lines_are_kept_in_order_also_from_threads(self, engine: JobEngine) -> None:
         async def log(run: Run, journal: Journal) -> Outcome:

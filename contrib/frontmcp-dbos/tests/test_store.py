@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+import psycopg
 import pytest
+from dbos import DBOS
 from frontmcp_dbos import DbosJobs
-from frontmcp_dbos.engine import DbosJobEngine, JsonSerializer
+from frontmcp_dbos.engine import DbosJobEngine, JsonSerializer, outside
+from frontmcp_dbos.slots import slots_of
 
 from frontmcp import ConfigurationError, FrontMcp, Job, JobContext, Step, Workflow, create_direct
 from frontmcp.errors import FrontMcpError
 from frontmcp.interfaces.jobs import Change, JobsConfig, Journal, Outcome, Run, RunQuery, RunState
-from frontmcp.testing.runs import echo, ended, new_run, started
+from frontmcp.testing.runs import Gate, echo, ended, new_run, started
 
 if TYPE_CHECKING:
     from conftest import PostgresServer
@@ -95,11 +99,87 @@ class TestKept:
         async with started(engine_of(sqlite_store), hold, grace=0.1) as engine:
             run = await engine.submit(new_run(foreground=True, input={"a": 1}))
             await begun.wait()
-            await anyio.sleep(0.3)
         async with started(engine_of(sqlite_store), finish) as engine:
             again = await ended(engine, run.id)
         assert (again.state, again.result) == (RunState.COMPLETED, {"a": 1})
         assert again.logs == ["first", "second"]
+
+
+class TestMended:
+    @pytest.fixture(params=["sqlite", "postgres"])
+    def store(self, request: pytest.FixtureRequest) -> str:
+        store: str = request.getfixturevalue(f"{request.param}_store")
+        return store
+
+    async def test_a_cancel_that_dbos_did_not_hear_of(self, store: str) -> None:
+        gate = Gate()
+        async with started(engine_of(store, max_running=1), gate.hold) as engine:
+            await engine.submit(new_run())
+            await gate.reached()
+            cancelled = await engine.submit(new_run())
+            cancelled.end(Outcome(state=RunState.CANCELLED), time.time())
+            engine._records.end(cancelled)
+            gate.open()
+            await ended(engine, (await engine.submit(new_run())).id)
+            with anyio.fail_after(10):
+                while (await workflow(cancelled.id)).status != "SUCCESS":  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+            assert gate.entered == 2
+
+    async def test_a_run_that_is_under_way_nowhere(self, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("frontmcp_dbos.engine.MAKE_GOOD_SECONDS", 0.3)
+        async with started(engine_of(store), echo) as engine:
+            engine._moving = True
+            runs = [await engine.submit(new_run(foreground=foreground)) for foreground in (True, False)]
+            await anyio.sleep(0.3)
+            engine._moving = False
+            for run in runs:
+                assert (await ended(engine, run.id)).state == RunState.COMPLETED
+
+
+class TestLock:
+    async def test_it_is_held_again_when_the_database_is_back(
+        self, postgres: PostgresServer, postgres_store: str
+    ) -> None:
+        async with started(engine_of(postgres_store), echo) as engine:
+            await anyio.to_thread.run_sync(postgres.stop)
+            await anyio.sleep(2)
+            await anyio.to_thread.run_sync(postgres.start)
+            with anyio.fail_after(20):
+                while await anyio.to_thread.run_sync(engine._is_dead, engine._slots.number):  # noqa: ASYNC110
+                    await anyio.sleep(0.1)
+
+    async def test_who_lost_it_to_another_process_becomes_another(self, postgres_store: str) -> None:
+        gate = Gate()
+        async with started(engine_of(postgres_store), gate.hold) as engine:
+            other, number = slots_of(engine._url, "frontmcp"), engine._slots.number
+            runs = [await engine.submit(new_run(foreground=foreground)) for foreground in (True, False)]
+            await gate.reached(2)
+            await anyio.to_thread.run_sync(steal, engine._slots, other)
+            await gate.was_cancelled.wait()
+            gate.open()
+            with anyio.fail_after(20):
+                while engine._moving or engine._slots.number == number:  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+            assert (await ended(engine, (await engine.submit(new_run())).id)).state == RunState.COMPLETED
+            await anyio.to_thread.run_sync(other.release)
+            for run in runs:
+                assert (await ended(engine, run.id)).state == RunState.COMPLETED
+
+
+def steal(slots: Any, other: Any) -> None:
+    """End the session that holds a slot, and take the slot."""
+    with slots._using, psycopg.connect(str(slots._engine.url).replace("+psycopg", ""), autocommit=True) as admin:
+        pid = slots._session.connection.dbapi_connection.info.backend_pid
+        other._session = other._engine.connect()
+        admin.execute("SELECT pg_terminate_backend(%s)", [pid])
+        while not other._lock(other._session, slots.number):
+            time.sleep(0.01)
+
+
+async def workflow(run_id: str) -> Any:
+    """What DBOS says of a run."""
+    return await outside(DBOS.get_workflow_status_async(run_id))
 
 
 async def test_a_database_that_goes_away_and_comes_back(

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -23,7 +23,7 @@ import sniffio
 from dbos import DBOS, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_errors
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from frontmcp import ConfigurationError, PublicMcpError
 from frontmcp.errors import describe
@@ -50,6 +50,7 @@ VERSION: Final = "frontmcp-1"
 """Of the workflow below: DBOS goes on with a workflow in the version only in which it began."""
 
 CANCELLED: Final = Outcome(state=RunState.CANCELLED)
+HAND_OVER_SECONDS: Final = 10.0
 SAVE_SECONDS: Final = 0.1
 WATCH_SECONDS: Final = 0.5
 TAKE_OVER_SECONDS: Final = 2.0
@@ -137,8 +138,9 @@ class DbosJobEngine:
                 "jobs_config: another server of this process has durable jobs, and DBOS is one per process: "
                 "run this one in a process of its own"
             )
-        self._execute, self._stopping = execute, False
+        self._execute, self._stopping, self._moving = execute, False, False
         self._suspects: set[int] = set()
+        self._strays: set[str] = set()
         self._records = Records(self._url, self._options.name)
         self._slots = slots_of(self._url, self._options.name)
         DbosJobEngine.current = self
@@ -152,21 +154,13 @@ class DbosJobEngine:
         try:
             await anyio.to_thread.run_sync(self._records.create)
             await anyio.to_thread.run_sync(self._slots.claim)
-        except (DBAPIError, OSError) as error:
+        except (SQLAlchemyError, OSError) as error:
             cause = getattr(error, "orig", None) or error
             where = self._url.render_as_string(hide_password=True)
             raise ConfigurationError(
                 f"jobs_config: {where} can't be opened: {describe(cause).splitlines()[0]}"
             ) from None
-        self._launch()
-        await outside(
-            DBOS.register_queue_async(
-                self._queue,
-                worker_concurrency=self._config.max_running,
-                polling_interval_sec=self._options.polling_ms / 1000,
-                on_conflict="always_update",
-            )
-        )
+        await self._launch()
         await self._background.start()
         self._background.spawn(self._repeat, SAVE_SECONDS, self._save)
         self._background.spawn(self._repeat, WATCH_SECONDS, self._watch)
@@ -174,12 +168,12 @@ class DbosJobEngine:
         self._background.spawn(self._repeat, FORGET_SECONDS, self._forget)
         self._background.spawn(self._repeat, MAKE_GOOD_SECONDS, self._make_good)
 
-    def _launch(self) -> None:
+    async def _launch(self) -> None:
         DBOS(
             config={
                 "name": self._options.name,
                 "system_database_url": self._url.render_as_string(hide_password=False),
-                "executor_id": f"{self._options.name}-{self._slots.number}",
+                "executor_id": self._executor,
                 "application_version": f"{VERSION}-{self._options.name}",
                 "serializer": JsonSerializer(),
                 "enable_otlp": False,
@@ -189,6 +183,18 @@ class DbosJobEngine:
         )
         # On this event loop, where it then runs workflows.
         DBOS.launch()
+        await outside(
+            DBOS.register_queue_async(
+                self._queue,
+                worker_concurrency=self._config.max_running,
+                polling_interval_sec=self._options.polling_ms / 1000,
+                on_conflict="always_update",
+            )
+        )
+
+    @property
+    def _executor(self) -> str:
+        return f"{self._options.name}-{self._slots.number}"
 
     async def stop(self, grace: float) -> None:
         self._stopping = True
@@ -227,12 +233,22 @@ class DbosJobEngine:
         if run.foreground:
             self._live[run.id] = Live(run.model_copy(deep=True))
         try:
-            await outside(_begin(run, self._queue))
-        except Exception as error:
-            self._live.pop(run.id, None)
+            # Who goes away meanwhile leaves no half of a run.
+            with anyio.fail_after(HAND_OVER_SECONDS, shield=True):
+                await outside(_begin(run, self._queue))
+        except BaseException as error:
+            await self._withdraw(run.id)
+            if not isinstance(error, Exception):
+                raise
             logger.error("run %s could not be handed to DBOS: %s", run.id, type(error).__name__)
             raise StoreUnavailableError from error
         return run
+
+    async def _withdraw(self, run_id: str) -> None:
+        """Cancel a run of which nobody has heard, as far as the store answers."""
+        with anyio.move_on_after(HAND_OVER_SECONDS, shield=True), suppress(Exception):
+            await self.cancel(run_id)
+        self._live.pop(run_id, None)
 
     async def _is_full(self) -> bool:
         running = sum(not live.run.foreground for live in self._live.values())
@@ -242,20 +258,23 @@ class DbosJobEngine:
     async def carry_out(self, run: Run) -> dict[str, Any]:
         """What the workflow of a run does."""
         live = await self._begun(run)
+        if live is None:
+            return CANCELLED.model_dump(mode="json")
         try:
             return (await self._executed(live, run)).model_dump(mode="json")
         finally:
             self._live.pop(run.id, None)
             live.tell()
 
-    async def _begun(self, run: Run) -> Live:
-        if self._stopping:
+    async def _begun(self, run: Run) -> Live | None:
+        """The run, now under way; None when it has ended."""
+        if self._stopping or self._moving:
             self._live.pop(run.id, None)
             raise LeftError
         live = self._live.get(run.id)
         if live is None:
             if not await self._patiently(self._records.begin, run.id):
-                raise LeftError
+                return None
             kept = await self._patiently(self._records.get, run.id)
             live = self._live[run.id] = Live(kept or run)
         live.run.started_at = live.run.started_at or time.time()
@@ -272,6 +291,8 @@ class DbosJobEngine:
             logger.exception("run %s failed outside its job", run.id)
             outcome = Outcome(state=RunState.FAILED, error=RunError(message=describe(error), name=type(error).__name__))
         if live.left or live.run.state.is_final:
+            if live.dirty:
+                await self._patiently(self._records.save, [live.run])
             raise LeftError
         live.run.end(outcome, time.time())
         self._ended_since += 1
@@ -335,9 +356,9 @@ class DbosJobEngine:
             try:
                 await function()
                 failing = False
-            except (DBAPIError, dbos_errors.DBOSException, OSError) as error:
+            except Exception as error:
                 if not failing:
-                    logger.warning("the store of jobs does not answer: %s", type(error).__name__)
+                    _tell(error)
                 failing = True
 
     async def _save(self) -> None:
@@ -348,7 +369,7 @@ class DbosJobEngine:
         if behind:
             try:
                 await anyio.to_thread.run_sync(self._records.save, [live.copy() for live in behind])
-            except DBAPIError:
+            except SQLAlchemyError:
                 for live in behind:
                     live.dirty = True
                 raise
@@ -361,10 +382,22 @@ class DbosJobEngine:
                 live = self._live.get(run_id)
                 if run is not None and live is not None and not live.run.state.is_final:
                     self._cancel_here(run)
-        if not await anyio.to_thread.run_sync(self._slots.renew):
-            logger.error("another process goes on with the runs of this one, as the database had lost sight of it")
-            for live in self._live.values():
-                live.leave()
+        if self._moving or not await anyio.to_thread.run_sync(self._slots.renew):
+            await self._move()
+
+    async def _move(self) -> None:
+        """Become another executor: no two processes may be one, and another has the slot by now."""
+        if not self._moving:
+            logger.error("the database had lost sight of this process: others go on with its runs")
+        self._moving = True
+        for live in list(self._live.values()):
+            live.leave()
+        with anyio.move_on_after(5):
+            await self._until_idle()
+        await anyio.to_thread.run_sync(DBOS.destroy)
+        await anyio.to_thread.run_sync(self._slots.claim)
+        await self._launch()
+        self._moving = False
 
     async def _take_over(self) -> None:
         """Go on with the runs of processes that are dead for the second time that somebody looks."""
@@ -408,9 +441,13 @@ class DbosJobEngine:
 
     async def _make_good(self) -> None:
         """Mend what crashes left between the records and DBOS."""
+        before, self._strays = self._strays, set()
         for run_id in await anyio.to_thread.run_sync(self._records.going, time.time() - MAKE_GOOD_SECONDS):
             if run_id not in self._live:
                 await self._mend(run_id)
+        for run_id in self._strays & before:
+            logger.warning("run %s was not under way, as it should have been: it goes on", run_id)
+            await outside(DBOS.resume_workflow_async(run_id, queue_name=self._queue))
 
     async def _mend(self, run_id: str) -> None:
         workflow = await outside(DBOS.get_workflow_status_async(run_id))
@@ -419,6 +456,8 @@ class DbosJobEngine:
             return
         if workflow is None:
             await outside(_begin(run.model_copy(update={"foreground": False}), self._queue))
+        elif workflow.status == "PENDING" and workflow.executor_id == self._executor:
+            self._strays.add(run_id)
         elif workflow.status not in ("PENDING", "ENQUEUED", "DELAYED"):
             run.end(_outcome_of(workflow), time.time())
             await anyio.to_thread.run_sync(self._records.end, run)
@@ -432,8 +471,8 @@ class DbosJobEngine:
         """
         try:
             return await anyio.to_thread.run_sync(function, *arguments)
-        except DBAPIError as error:
-            logger.warning("the store of jobs does not answer: %s", type(error.orig).__name__)
+        except SQLAlchemyError as error:
+            logger.warning("the store of jobs does not answer: %s", type(error).__name__)
             raise StoreUnavailableError from error
 
     async def _patiently(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -442,11 +481,18 @@ class DbosJobEngine:
         while True:
             try:
                 return await _undisturbed(function, *arguments)
-            except DBAPIError:
+            except SQLAlchemyError:
                 if self._stopping:
                     raise LeftError from None
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 5)
+
+
+def _tell(error: Exception) -> None:
+    if isinstance(error, SQLAlchemyError | dbos_errors.DBOSException | OSError):
+        logger.warning("the store of jobs does not answer: %s", type(error).__name__)
+    else:
+        logger.error("the store of jobs is not looked after", exc_info=error)
 
 
 async def _undisturbed(function: Callable[..., T], *arguments: Any) -> T:

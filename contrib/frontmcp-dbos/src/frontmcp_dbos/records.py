@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 
 from frontmcp import ConfigurationError
 from frontmcp.interfaces.jobs import Run, RunQuery
@@ -19,9 +20,9 @@ RUNS: Final = sql.Table(
     _TABLES,
     sql.Column("id", sql.String, primary_key=True),
     sql.Column("app", sql.String, nullable=False),
-    sql.Column("owner", sql.String, nullable=False),
+    sql.Column("owner", sql.String, nullable=False, comment="a digest"),
     sql.Column("entry", sql.String, nullable=False),
-    sql.Column("key", sql.String, nullable=True, comment="None once the run has ended"),
+    sql.Column("key", sql.String, nullable=True, comment="a digest; None once the run has ended"),
     sql.Column("waits", sql.Boolean, nullable=False, comment="for a place in the queue"),
     sql.Column("state", sql.String, nullable=False),
     sql.Column("created_at", sql.Float, nullable=False),
@@ -30,8 +31,14 @@ RUNS: Final = sql.Table(
     sql.Index("frontmcp_runs_key", "app", "key", unique=True),
     sql.Index("frontmcp_runs_owner", "app", "owner", "created_at"),
     sql.Index("frontmcp_runs_completed", "app", "completed_at"),
+    sql.Index("frontmcp_runs_waits", "app", "waits"),
 )
 _GOING = RUNS.c.completed_at.is_(None)
+
+
+def _digest(text: str) -> str:
+    """What an index takes: text of any length, and of any characters."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def url_of(store: str) -> URL:
@@ -69,7 +76,12 @@ class Records:
         with self._engine.connect() as connection:
             if self._engine.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-            _TABLES.create_all(connection)
+            try:
+                _TABLES.create_all(connection)
+            except DBAPIError:
+                # Another process that starts now was faster.
+                if not sql.inspect(connection).has_table(RUNS.name):
+                    raise
 
     def close(self) -> None:
         self._engine.dispose()
@@ -86,9 +98,9 @@ class Records:
         row = {
             "id": run.id,
             "app": self._app,
-            "owner": run.owner.key,
+            "owner": _digest(run.owner.key),
             "entry": run.entry,
-            "key": run.key,
+            "key": None if run.key is None else _digest(run.key),
             "waits": not run.foreground,
             "state": run.state,
             "created_at": run.created_at,
@@ -105,13 +117,13 @@ class Records:
             return None
 
     def _rival(self, run: Run) -> Run | None:
-        same_key = sql.and_(self._mine, RUNS.c.key == run.key) if run.key is not None else sql.false()
+        same_key = sql.and_(self._mine, RUNS.c.key == _digest(run.key)) if run.key is not None else sql.false()
         rows = self._run(sql.select(RUNS.c.record).where(sql.or_(RUNS.c.id == run.id, same_key)))
         return Run.model_validate_json(rows[0].record) if rows else None
 
     def waiting(self) -> int:
         """How many runs wait for a place."""
-        count: int = self._run(sql.select(sql.func.count()).where(self._mine, RUNS.c.waits, _GOING))[0][0]
+        count: int = self._run(sql.select(sql.func.count()).where(self._mine, RUNS.c.waits))[0][0]
         return count
 
     def begin(self, run_id: str) -> bool:
@@ -139,6 +151,9 @@ class Records:
         return bool(self._run(sql.update(RUNS).where(RUNS.c.id == run.id, _GOING).values(values)))
 
     def get(self, run_id: str) -> Run | None:
+        if not run_id.isprintable():
+            # Not what databases take, and no run's.
+            return None
         rows = self._run(sql.select(RUNS.c.record).where(RUNS.c.id == run_id, self._mine))
         return Run.model_validate_json(rows[0].record) if rows else None
 
@@ -156,7 +171,7 @@ class Records:
         """The runs that a query means, the newest first."""
         statement = sql.select(RUNS.c.record).where(self._mine)
         if query.owner is not None:
-            statement = statement.where(RUNS.c.owner == query.owner)
+            statement = statement.where(RUNS.c.owner == _digest(query.owner))
         if query.entry is not None:
             statement = statement.where(RUNS.c.entry == query.entry)
         if query.states is not None:

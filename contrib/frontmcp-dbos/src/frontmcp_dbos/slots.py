@@ -93,6 +93,7 @@ class ServerSlots:
         self.number = -1
 
     def claim(self) -> None:
+        self._close()
         self._session = self._engine.connect()
         self.number = next(number for number in itertools.count() if self._lock(self._session, number))
 
@@ -105,14 +106,18 @@ class ServerSlots:
 
     def renew(self) -> bool:
         with self._using:
-            try:
-                assert self._session is not None
-                self._session.execute(sql.text("SELECT 1"))
-            except DBAPIError:
-                # The session is gone, and the lock with it: another may have it by now.
+            if self._session is not None:
+                try:
+                    self._session.execute(sql.text("SELECT 1"))
+                except DBAPIError:
+                    # The session is gone, and the lock with it: another may have it by now.
+                    self._close()
+                else:
+                    return True
+            self._session = self._engine.connect()
+            if not self._lock(self._session, self.number):
                 self._close()
-                self._session = self._engine.connect()
-                return self._lock(self._session, self.number)
+                return False
             return True
 
     @contextmanager
