@@ -26,6 +26,9 @@ from frontmcp.interfaces import EVERYTHING
 TELL_SECONDS: Final = 5.0
 """How long a client may take to be told."""
 
+PASSED_OVER_SECONDS: Final = 60.0
+"""How long a client that took longer is told nothing."""
+
 MOST_SUBSCRIPTIONS: Final = 1000
 """How many resources one session, or one stream, may subscribe to."""
 
@@ -54,6 +57,7 @@ class Changes:
         self.sessions: dict[Connection, set[str]] = {}
         self._subscribers: dict[str, set[Connection]] = {}
         self._listened: Counter[str] = Counter()
+        self._passed_over: dict[Connection, float] = {}
 
     def track(self, session: Connection) -> None:
         """Remember a session that can be told of changes, until it ends."""
@@ -62,6 +66,7 @@ class Changes:
             session.exit_stack.callback(self._forget, session)
 
     def _forget(self, session: Connection) -> None:
+        self._passed_over.pop(session, None)
         for uri in self.sessions.pop(session, ()):
             self._drop(session, uri)
 
@@ -112,17 +117,20 @@ class Changes:
                 uri = change.removeprefix("resource ") if change.startswith("resource ") else None
                 await self._bus.publish(EVENTS[change] if uri is None else ResourceUpdated(uri))
                 for session in list(self.sessions if uri is None else self._subscribers.get(uri, ())):
-                    group.start_soon(_tell, session, change, uri)
+                    group.start_soon(self._tell, session, change, uri)
+
+    async def _tell(self, session: Connection, what: str, uri: str | None) -> None:
+        # A client that opened a stream and does not read it must hold up neither the others nor who tells of changes.
+        if self._passed_over.get(session, 0) > anyio.current_time():
+            return
+        with anyio.move_on_after(TELL_SECONDS) as telling:
+            await (OLDER[what](session) if uri is None else session.send_resource_updated(uri))
+        if telling.cancelled_caught and session in self.sessions:
+            self._passed_over[session] = anyio.current_time() + PASSED_OVER_SECONDS
 
     def _changes(self) -> list[str]:
         """Everything that somebody waits to hear of."""
         return [*EVENTS, *(f"resource {uri}" for uri in {*self._subscribers, *self._listened})]
-
-
-async def _tell(session: Connection, what: str, uri: str | None) -> None:
-    # A client that opened a stream and does not read it must not hold up the others.
-    with anyio.move_on_after(TELL_SECONDS):
-        await (OLDER[what](session) if uri is None else session.send_resource_updated(uri))
 
 
 def admitted(params: types.SubscriptionsListenRequestParams, uris: list[str]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -369,6 +370,7 @@ async def test_sessions_are_bounded_and_end_when_idle() -> None:
 async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frontmcp.transports.changes.TELL_SECONDS", 0.2)
     heard: list[str] = []
+    tried = 0
     server = make()
     async with raw(server) as (http, url):
         deaf, other = [await Session(http, url).open() for _ in range(2)]
@@ -376,7 +378,9 @@ async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatc
             await session.call(1, "whoami")
 
         async def notify(self: Connection, method: str, *_: Any, **__: Any) -> None:
+            nonlocal tried
             if self.session_id == deaf.headers["mcp-session-id"]:
+                tried += 1
                 await anyio.sleep_forever()
             heard.append(self.session_id or "")
 
@@ -387,7 +391,13 @@ async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(monkeypatc
 
         with anyio.fail_after(5):
             await server.add_tool(added)
-    assert heard == [other.headers["mcp-session-id"]]
+            assert heard == [other.headers["mcp-session-id"]]
+            for _ in range(50):
+                await server.list_changed("tools")
+            assert (tried, len(heard)) == (1, 51), "nor again and again"
+            monkeypatch.setattr(anyio, "current_time", lambda: math.inf)
+            await server.list_changed("tools")
+        assert tried == 2, "but it is tried again"
 
 
 async def test_browsers_may_read_answers_where_their_origin_is_named() -> None:
