@@ -64,8 +64,12 @@ class Answered:
     withheld: Sequence[str] = ()
 
     def dump(self) -> str:
-        """As JSON that carries whatever a model wrote, halves of surrogate pairs too."""
-        return json.dumps(pydantic_core.to_jsonable_python(self))
+        """As JSON."""
+        try:
+            return _json(self)
+        except pydantic_core.PydanticSerializationError:
+            # Halves of characters, in what a model made of names and arguments, are for ASCII to carry.
+            return json.dumps(pydantic_core.to_jsonable_python(self))
 
     @classmethod
     def restore(cls, kept: str) -> Answered:
