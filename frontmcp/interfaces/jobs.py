@@ -186,9 +186,12 @@ class Run(_Data):
             self.steps[change.step.id] = change.step
 
     def end(self, outcome: Outcome, at: float) -> None:
-        """Bring it up to date with how it ended."""
+        """Bring it up to date with how it ended; steps that were under way are cancelled."""
         self.state, self.result, self.error = outcome.state, outcome.result, outcome.error
         self.completed_at, self.questions = at, {}
+        for id, step in self.steps.items():
+            if not step.state.is_final:
+                self.steps[id] = step.model_copy(update={"state": RunState.CANCELLED, "completed_at": at})
 
 
 class Change(_Data):

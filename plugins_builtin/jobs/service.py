@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -136,7 +137,7 @@ class Service:
                 owner=owner,
                 foreground=foreground,
                 not_before=None if not delay_ms else time.time() + delay_ms / 1000,
-                key=None if key is None else f"{owner.key}|{entry.id}|{key}",
+                key=None if key is None else json.dumps([owner.key, entry.id, key]),
                 depth=wanted.depth if foreground else 0,
                 created_at=time.time(),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import time
 from collections.abc import Mapping
@@ -17,6 +18,16 @@ from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, attempt, faile
 from plugins_builtin.jobs.errors import WorkflowStepNotFoundError, WorkflowTimeoutError
 
 logger = logging.getLogger("frontmcp.jobs")
+
+
+def _plain(holds: Any) -> bool:
+    """Whether a condition holds, which something to be awaited always would.
+
+    :raises TypeError: it is such.
+    """
+    if inspect.isawaitable(holds):
+        raise TypeError("a condition is a plain function, not async")
+    return bool(holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +169,7 @@ class Walk:
 
     def _wanted(self, step: Step) -> bool:
         try:
-            return step.condition is None or bool(step.condition(self._view))
+            return step.condition is None or _plain(step.condition(self._view))
         except Exception:
             logger.exception('the condition of step "%s" of run %s failed: it is skipped', step.id, self._run.id)
             return False

@@ -348,6 +348,8 @@ async def test_a_key_gives_the_run_that_has_not_ended_of_that_caller() -> None:
         first = await start(NOUR, "a")
         assert await start(NOUR, "a") == first
         assert len({first, await start(NOUR, "b"), await start(DANA, "a")}) == 3
+        one, other = {"user": {"sub": "x"}}, {"user": {"sub": "x|desk:hold"}}
+        assert await start(one, "desk:hold|a") != await start(other, "a")
         gate.open()
         await until(direct, first, auth_context=NOUR)
         assert await start(NOUR, "a") != first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -91,15 +92,24 @@ async def test_no_more_steps_run_at_once_than_may() -> None:
     assert most == [3]
 
 
+class Later:
+    """Something to be awaited, which is always true."""
+
+    def __await__(self) -> Iterator[None]:
+        yield None
+
+
 async def test_a_condition_that_does_not_hold_or_fails_skips_the_step_alone() -> None:
     status = await run(
         serve(
             Step("a", "echo", condition=lambda steps: False),
             Step("b", "echo", depends_on=["a"], condition=lambda steps: steps.get("nowhere")),
             Step("c", "echo", depends_on=["b"], input=lambda steps: {"value": steps.get("a").outputs}),
+            Step("d", "echo", condition=lambda steps: Later()),
         )
     )
-    assert (status["state"], states(status)) == ("completed", {"a": "skipped", "b": "skipped", "c": "completed"})
+    assert status["state"] == "completed"
+    assert states(status) == {"a": "skipped", "b": "skipped", "c": "completed", "d": "skipped"}
     assert status["stepResults"]["c"]["outputs"] == {"value": {}}
 
 
@@ -162,6 +172,12 @@ async def test_the_whole_may_take_only_so_long() -> None:
         with pytest.raises(FrontMcpError, match='Workflow "nightly" timed out after 30ms') as late:
             await direct.execute_workflow("nightly")
         assert late.value.code == "WORKFLOW_TIMEOUT"
+        started = await direct.execute_workflow("nightly", background=True)
+        with anyio.fail_after(10):
+            while "completedAt" not in (status := await direct.get_workflow_status(started["runId"])):
+                await anyio.sleep(0.01)
+        assert (status["state"], states(status)) == ("timed_out", {"a": "cancelled"})
+        assert status["stepResults"]["a"]["completedAt"] == status["completedAt"]
 
 
 async def test_an_input_that_does_not_fit_fails_its_step() -> None:
