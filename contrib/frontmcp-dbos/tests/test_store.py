@@ -35,6 +35,21 @@ class TestWrong:
         with pytest.raises(ConfigurationError, match=r'runs need a file: write "sqlite:///jobs.db"'):
             engine_of(store)
 
+    @pytest.mark.parametrize(
+        ("store", "words"),
+        [
+            ("postgresql://me:hun@ter2@db/jobs", 'more than one "@": write that of a password as %40'),
+            ("postgresql://me:hunter2@db:port/jobs", "is no URL: write sqlite:///jobs.db or postgresql://"),
+            ("postgresql+asyncpg://me:hunter2@db/jobs", r"is of postgresql\+asyncpg: write sqlite:///jobs.db or"),
+        ],
+    )
+    def test_what_is_wrong_with_a_url_is_told_without_its_password(self, store: str, words: str) -> None:
+        server = FrontMcp("desk", jobs=[double], plugins=[DbosJobs()], autoload_plugins=False)
+        server.check()
+        with pytest.raises(ConfigurationError, match=words) as refused:
+            TestServer().server(store).check()
+        assert "ter2" not in str(refused.value)
+
     def test_an_option_that_is_none_is_named(self) -> None:
         with pytest.raises(ConfigurationError, match="jobs_config: engine: nmae: Extra inputs"):
             engine_of("sqlite:///jobs.db", engine={"nmae": "x"})

@@ -9,7 +9,7 @@ from frontmcp.interfaces.jobs import JobEngine, JobsConfig
 
 __all__ = ("DbosJobs",)
 
-SCHEMES = ("sqlite:", "postgresql:", "postgres:")
+SCHEMES = ("sqlite:", "sqlite+", "postgresql:", "postgresql+", "postgres:")
 
 
 class DbosJobs(Plugin):

@@ -48,13 +48,22 @@ def url_of(store: str) -> URL:
     """
     try:
         url = make_url(store)
-    except ArgumentError:
-        raise ConfigurationError('jobs_config: "store" is no URL: write sqlite:///jobs.db or postgresql://…') from None
-    if url.drivername in ("postgres", "postgresql"):
+    except (ArgumentError, ValueError):
+        raise _no_store("is no URL") from None
+    if "@" in (url.host or ""):
+        # What is shown of such a URL is a part of the password.
+        raise ConfigurationError('jobs_config: "store" has more than one "@": write that of a password as %40')
+    if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
+    if url.drivername != "sqlite":
+        raise _no_store(f"is of {url.drivername}")
+    if url.database in (None, "", ":memory:"):
         raise ConfigurationError('jobs_config: runs need a file: write "sqlite:///jobs.db"')
     return url
+
+
+def _no_store(what: str) -> ConfigurationError:
+    return ConfigurationError(f'jobs_config: "store" {what}: write sqlite:///jobs.db or postgresql://…')
 
 
 class Records:
