@@ -92,7 +92,8 @@ class Answer:
     data: Mapping[str, Any]
 
 
-class SamplingResult(CreateMessageResultWithTools):
+# What reads it is made when a client's model is first asked: every other server would wait for it at its start.
+class SamplingResult(CreateMessageResultWithTools, defer_build=True):
     """What the client's model said: ``role``, ``content``, ``model`` and ``stop_reason``."""
 
     @property
