@@ -17,7 +17,7 @@ from frontmcp.definitions.base import Sync, caller_namespace
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.definitions.job import Retry, Runnable, Schedule, positive, read_retry
 from frontmcp.definitions.options import AvailableWhen, Permission, RetryOptions, Trigger, Visibility
-from frontmcp.errors import ConfigurationError, describe
+from frontmcp.errors import ConfigurationError, describe, nearest
 from frontmcp.schema import SchemaLike
 
 StepInput: TypeAlias = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
@@ -164,7 +164,7 @@ class Workflow(Runnable):
         for step in self.steps:
             for other in step.depends_on:
                 if other not in ids:
-                    yield f'Step "{step.id}" depends on unknown step "{other}"'
+                    yield f'Step "{step.id}" depends on unknown step "{other}"{nearest(str(other), ids)}'
         try:
             _ = self.order
         except CycleError as error:

@@ -9,7 +9,7 @@ from frontmcp.call import Call
 from frontmcp.definitions.job import Job, Runnable
 from frontmcp.definitions.workflow import Workflow
 from frontmcp.entries.base import Entry, validating
-from frontmcp.errors import FrontMcpError, InvalidOutputError, JobExecutionError
+from frontmcp.errors import FrontMcpError, InvalidOutputError, JobExecutionError, nearest
 from frontmcp.providers import Providers
 from frontmcp.schema import json_text, jsonable
 from frontmcp.threads import Threads
@@ -100,6 +100,7 @@ class WorkflowEntry(RunnableEntry):
         self.jobs = {step.id: by_name[step.job_name] for step in steps if step.job_name in by_name}
         return [
             f'{self.definition.place}: Step "{step.id}" runs the job "{step.job_name}", which does not exist'
+            + nearest(step.job_name, by_name)
             for step in steps
             if step.job_name not in by_name
         ]

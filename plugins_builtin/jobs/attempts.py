@@ -124,18 +124,22 @@ def failed(error: BaseException, call: Call | None = None) -> RunError:
         error = error.original_error or error
     if not isinstance(error, FrontMcpError):
         error = call.entry.failed(call, error) if call is not None and call.entry is not None else error
-    original = getattr(error, "original_error", None) or error
     error_id = new_error_id()
     if isinstance(error, FrontMcpError):
         log_error(error, error_id, None if call is None else call.log_fields)
-        return RunError(
-            message=sendable(error.text),
-            name=type(original).__name__,
-            code=error.code,
-            public=error.public,
-            error_id=error_id,
-        )
-    return RunError(message=sendable(describe(error)), name=type(original).__name__, error_id=error_id)
+    return as_kept(error, error_id)
+
+
+def as_kept(error: BaseException, error_id: str) -> RunError:
+    """An error as it is kept.
+
+    :param error_id: under which the log has it.
+    """
+    name = type(getattr(error, "original_error", None) or error).__name__
+    if isinstance(error, FrontMcpError):
+        said = sendable(error.text)
+        return RunError(message=said, name=name, code=error.code, public=error.public, error_id=error_id)
+    return RunError(message=sendable(describe(error)), name=name, error_id=error_id)
 
 
 async def tried(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from frontmcp import FrontMcpError, InvalidInputError, PublicMcpError
-from frontmcp.errors import shorten
+from frontmcp.errors import nearest, shorten
 
 
 class RunNotFoundError(InvalidInputError):
@@ -41,12 +43,17 @@ class WorkflowTimeoutError(PublicMcpError):
 
 
 class WorkflowStepNotFoundError(FrontMcpError):
-    """A condition or an input asked for a step that has not ended, or is not there."""
+    """A condition or an input asked for a step that has not ended, or is not there.
+
+    :param known: the ids of the workflow's steps.
+    """
 
     code = "WORKFLOW_STEP_NOT_FOUND"
 
-    def __init__(self, step: str) -> None:
-        super().__init__(f'Step "{shorten(step)}" has not completed yet or does not exist')
+    def __init__(self, step: str, known: Collection[str]) -> None:
+        name = shorten(str(step))
+        hint = f'has not completed yet: add depends_on=["{name}"]'
+        super().__init__(f'Step "{name}" {hint if step in known else "does not exist" + nearest(name, known)}')
 
 
 class RunFailedError(FrontMcpError):

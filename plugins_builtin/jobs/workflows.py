@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,8 +13,9 @@ import anyio
 from pydantic_core import to_jsonable_python
 
 from frontmcp import Call, Step
+from frontmcp.errors import new_error_id
 from frontmcp.interfaces.jobs import Change, Journal, Outcome, Run, RunError, RunProgress, RunState, StepRecord
-from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, attempt, failed, keys, tried
+from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, as_kept, attempt, failed, keys, tried
 from plugins_builtin.jobs.errors import WorkflowStepNotFoundError, WorkflowTimeoutError
 
 logger = logging.getLogger("frontmcp.jobs")
@@ -48,9 +49,10 @@ class Steps:
     :ivar input: the workflow's input.
     """
 
-    def __init__(self, input: Mapping[str, Any], records: Mapping[str, StepRecord]) -> None:
+    def __init__(self, input: Mapping[str, Any], records: Mapping[str, StepRecord], known: Collection[str]) -> None:
         self.input = input
         self._records = records
+        self._known = known
 
     def get(self, id: str) -> StepView:
         """A step that has ended.
@@ -59,8 +61,10 @@ class Steps:
         """
         record = self._records.get(id)
         if record is None or not record.state.is_final:
-            raise WorkflowStepNotFoundError(id)
+            raise WorkflowStepNotFoundError(id, self._known)
         return StepView(record.state.value, record.result if record.state is RunState.COMPLETED else {})
+
+    __getitem__ = get
 
 
 async def execute_workflow(server: Any, entry: Any, run: Run, journal: Journal) -> Outcome:
@@ -113,7 +117,7 @@ class Walk:
         self._failed = False
         self._done = {step.id: anyio.Event() for step in self._workflow.steps}
         self._room = anyio.CapacityLimiter(self._workflow.max_concurrency)
-        self._view = Steps(call.input, self._records)
+        self._view = Steps(call.input, self._records, self._done)
 
     async def go(self) -> dict[str, Any]:
         """Run every step that can run, and tell how each ended."""
@@ -160,7 +164,8 @@ class Walk:
         try:
             arguments = self._arguments(step)
         except Exception as error:
-            outcome = Outcome(state=RunState.FAILED, error=failed(error))
+            kept = as_kept(error, self._blame(step, "input", "the step fails"))
+            outcome = Outcome(state=RunState.FAILED, error=kept)
             return {"outcome": outcome.model_dump(mode="json"), "again": False}
         job = self._jobs[step.id]
         call = self._server.new_call(job, arguments, origin="job", surface="job", parent=self._call)
@@ -171,8 +176,15 @@ class Walk:
         try:
             return step.condition is None or _plain(step.condition(self._view))
         except Exception:
-            logger.exception('the condition of step "%s" of run %s failed: it is skipped', step.id, self._run.id)
+            self._blame(step, "condition", "the step is skipped")
             return False
+
+    def _blame(self, step: Step, what: str, so: str) -> str:
+        """Log what a function of a step raised; the id of the error in the log."""
+        error_id, place = new_error_id(), self._workflow.place
+        text = '%s the %s= of step "%s" of %s failed in run %s: %s'
+        logger.exception(text, error_id, what, step.id, place, self._run.id, so, extra={"error_id": error_id})
+        return error_id
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         given = step.input

@@ -113,6 +113,32 @@ async def test_a_condition_that_does_not_hold_or_fails_skips_the_step_alone() ->
     assert status["stepResults"]["c"]["outputs"] == {"value": {}}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda steps: {"value": 1 / 0}, "ZeroDivisionError: division by zero"),
+        (lambda steps: {"value": steps["ehco"]}, 'Step "ehco" does not exist; did you mean "echo"?'),
+        (lambda steps: {"value": steps["late"]}, 'Step "late" has not completed yet: add depends_on=["late"]'),
+        (lambda steps: {"value": steps["echo"].outputs}, None),
+    ],
+)
+async def test_an_input_that_fails_is_in_the_log_with_step_run_and_place(
+    wrong: Any, said: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = Step("late", "echo", depends_on=["wrong"])
+    status = await run(serve(Step("echo", "echo"), Step("wrong", "echo", depends_on=["echo"], input=wrong), late))
+    errors = [record for record in caplog.records if record.name == "frontmcp.jobs" and record.levelname == "ERROR"]
+    assert len(errors) == (said is not None)
+    if said is None:
+        assert status["state"] == "completed"
+        return
+    assert 'the input= of step "wrong" of Workflow "nightly"' in (line := errors[0].getMessage())
+    assert status["runId"] in line
+    assert said in caplog.text
+    assert f'File "{__file__}"' in caplog.text
+    assert states(status) == {"echo": "completed", "wrong": "failed", "late": "skipped"}
+
+
 async def test_a_failure_skips_what_depends_on_it_and_nothing_else() -> None:
     status = await run(
         serve(
