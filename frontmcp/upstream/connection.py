@@ -158,8 +158,9 @@ class Connection:
             await self._opened.wait()
         if not self._opened.is_set():
             self._scope.cancel()
+            raise TimeoutError("the connection was not opened in time")
         if not self.is_usable:
-            raise self.error or TimeoutError("the connection was not opened in time")
+            raise self.error or MCPError(types.CONNECTION_CLOSED, "Connection closed", UNSENT)
 
     def close(self) -> None:
         """Let it end in order; calls on it fail."""

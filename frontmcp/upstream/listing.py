@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from frontmcp.upstream.connection import Connection
+
+logger = logging.getLogger("frontmcp.upstream")
 
 MOST_PAGES: Final = 1000
 """How many pages of a list are read: one that never ends must not hang the start."""
@@ -43,10 +46,11 @@ async def _all(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
                 page = await fetch(cursor=cursor)
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
-                break
+                return found
             raise
         found += getattr(page, field)
         cursor = page.next_cursor
         if cursor is None:
-            break
+            return found
+    logger.warning("a list of %s has more than %d pages; what stands on further ones is not served", field, MOST_PAGES)
     return found

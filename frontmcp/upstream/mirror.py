@@ -22,6 +22,9 @@ from frontmcp.errors import ConfigurationError
 from frontmcp.schema import JsonSchema, Output, output_as_listed
 
 Listed: TypeAlias = types.Tool | types.Resource | types.ResourceTemplate | types.Prompt
+Address: TypeAlias = tuple[type, str]
+"""What is listed by its kind, and the name, URI or template that patterns are compared with."""
+
 PassOn: TypeAlias = Callable[[Call, Any, dict[str, Any]], Coroutine[Any, Any, Any]]
 """A call of what is listed, with its input, at the server that lists it."""
 
@@ -42,6 +45,10 @@ class Foreign(Definition):
     @property
     def source(self) -> str:
         return f'of the server behind app "{self.app_id}"'
+
+
+Taken: TypeAlias = dict[tuple[type, str], Foreign]
+"""Definitions by the kind of what is listed, and their name."""
 
 
 class ForeignTool(Foreign, Tool):
@@ -80,17 +87,20 @@ class Mirror:
         self._pass_on = pass_on
         self._complete = complete
 
-    def definitions(self, listed: Iterable[Listed], problems: list[str]) -> Iterator[Foreign]:
+    def definitions(
+        self, listed: Iterable[Listed], problems: list[str], known: Mapping[Address, Foreign] | None = None
+    ) -> Iterator[Foreign]:
         """Definitions of what is wanted of it.
 
         :param problems: is told of what can't be served.
+        :param known: those that were made before, which are given again for what is still listed as it was.
         """
-        taken: set[tuple[type, str]] = set()
-        for each in listed:
-            if not self._wants(address_of(each)):
-                continue
+        wanted = self._wanted(listed)
+        kept = {key: each for key, each in (known or {}).items() if wanted.get(key) == each.listed}
+        taken: Taken = {(type(each.listed), each.name): each for each in kept.values()}
+        for key, each in wanted.items():
             try:
-                yield self._mirrored(each, taken)
+                yield kept.get(key) or self._mirrored(each, taken)
             except (ConfigurationError, TypeError) as error:
                 what = f"{type(each).__name__} {address_of(each)!r}"
                 problems.append(f'app "{self._app_id}": {what} can\'t be served: {error}; exclude= leaves it out')
@@ -107,9 +117,20 @@ class Mirror:
         options = self._options
         return _matches(address, options.include) and not _matches(address, options.exclude)
 
-    def _mirrored(self, listed: Listed, taken: set[tuple[type, str]]) -> Foreign:
+    def _wanted(self, listed: Iterable[Listed]) -> dict[Address, Listed]:
+        """Each once, the first of its address: what a list has twice changed its page while it was read."""
+        wanted: dict[Address, Listed] = {}
+        for each in listed:
+            if self._wants(address_of(each)):
+                wanted.setdefault(key_of(each), each)
+        return wanted
+
+    def _mirrored(self, listed: Listed, taken: Taken) -> Foreign:
         definition: Foreign = _MAKERS[type(listed)](listed, self._keywords(listed, taken))
         definition.listed, definition.app_id = listed, self._app_id
+        other = taken.setdefault((type(listed), definition.name), definition)
+        if other is not definition:
+            raise ConfigurationError(f"its name= is {definition.name!r}, as that of {address_of(other.listed)!r}")
         definition.bind(_body(listed, definition.context_class, self._pass_on), None)
         if self._complete is not None and isinstance(definition, Completable):
             for argument in definition.completable:
@@ -117,7 +138,7 @@ class Mirror:
         definition.build()
         return definition
 
-    def _keywords(self, listed: Listed, taken: set[tuple[type, str]]) -> dict[str, Any]:
+    def _keywords(self, listed: Listed, taken: Taken) -> dict[str, Any]:
         keywords: dict[str, Any] = {
             "name": _name(listed, taken),
             "title": listed.title,
@@ -141,7 +162,12 @@ def address_of(listed: Listed) -> str:
     return listed.uri_template if isinstance(listed, types.ResourceTemplate) else listed.name
 
 
-def _name(listed: Listed, taken: set[tuple[type, str]]) -> str:
+def key_of(listed: Listed) -> Address:
+    """What tells it from all others that the same server lists."""
+    return type(listed), address_of(listed)
+
+
+def _name(listed: Listed, taken: Taken) -> str:
     """The name that it is called by, or, of a resource, which is not, one that we can have."""
     if isinstance(listed, types.Tool | types.Prompt):
         return listed.name
@@ -150,7 +176,6 @@ def _name(listed: Listed, taken: set[tuple[type, str]]) -> str:
     while (type(listed), name) in taken:
         number += 1
         name = f"{wanted}-{number}"
-    taken.add((type(listed), name))
     return name
 
 

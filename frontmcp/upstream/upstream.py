@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
@@ -30,13 +31,14 @@ from frontmcp.upstream.dialing import FORGOTTEN, REFUSED, dial
 from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
 from frontmcp.upstream.exchange import Exchange, Make
 from frontmcp.upstream.listing import every_tool, everything
-from frontmcp.upstream.mirror import Foreign, Mirror
+from frontmcp.upstream.mirror import Foreign, Mirror, key_of
 from frontmcp.upstream.pool import Pool
 from frontmcp.upstream.questions import offered
 from frontmcp.upstream.requests import completion_request, known_error, passed_on, request_of
 
 logger = logging.getLogger("frontmcp.upstream")
 
+SHORTEST_DELAY: Final = 0.1
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
 NOT_LET_IN: Final = "does not let the caller in"
@@ -153,9 +155,12 @@ class Upstream:
         headers = self._options.discovery_headers if callable(self._options.headers) else self._options.headers
         async with self._lease(None, headers or {}, frozenset()) as connection, connection.listening() as changes:
             while True:
+                began = anyio.current_time()
                 await self._refresh(connection)
                 self._listed = True
                 self._tried.set()
+                # A server that never stops telling of changes has half of our time at most.
+                await anyio.sleep(max(anyio.current_time() - began, SHORTEST_DELAY))
                 if not await changes.next():
                     return
 
@@ -164,44 +169,52 @@ class Upstream:
         listed = await everything(connection)
         completes = connection.client.server_capabilities.completions is not None
         mirror = Mirror(self._options, self._app_id, self._pass_on, self._complete if completes else None)
-        new = {_key_of(each): each for each in mirror.definitions(listed, problems)}
+        known = {key_of(each.listed): each for each in self._now_served()} if self._listed else {}
+        definitions = []
+        for each in mirror.definitions(listed, problems, known):
+            definitions.append(each)
+            # To check the schemas of many takes long, and calls go on meanwhile.
+            await anyio.lowlevel.checkpoint()
         if not self._listed:
             problems.extend(mirror.unmatched(listed))
             if problems:
                 raise ConfigurationError(problems)
         for problem in problems:
             logger.warning("%s", problem)
-        await self._serve(new)
+        await self._serve(definitions)
 
-    async def _serve(self, new: dict[tuple[str, str], Foreign]) -> None:
+    def _now_served(self) -> dict[Foreign, Entry]:
+        """The entries of it that there are, by their definitions."""
+        own = ((entry.definition, entry) for entry in self._served.entries() if entry.app_id == self._app_id)
+        return {definition: entry for definition, entry in own if isinstance(definition, Foreign)}
+
+    async def _serve(self, definitions: Sequence[Foreign]) -> None:
         """Replace what changed."""
-        gone = []
-        for entry in self._served.entries():
-            definition = entry.definition
-            if entry.app_id != self._app_id or not isinstance(definition, Foreign):
-                continue
-            other = new.get(_key_of(definition))
-            if self._listed and other is not None and other.listed == definition.listed:
-                del new[_key_of(definition)]
-            else:
-                gone.append(entry)
+        now, wanted = self._now_served(), set(definitions)
+        gone = [entry for definition, entry in now.items() if definition not in wanted]
+        new = [each for each in definitions if each not in now]
         if not gone and not new:
             return
         try:
-            await self._served.replace_entries(self._app_id, gone, list(new.values()))
+            await self._served.replace_entries(self._app_id, gone, new)
         except ConfigurationError:
             if not self._listed:
                 raise
-            await self._serve_one_by_one(gone, new.values())
+            await self._served.replace_entries(self._app_id, gone, ())
+            await self._serve_possible(new)
 
-    async def _serve_one_by_one(self, gone: Sequence[Entry], new: Iterable[Foreign]) -> None:
-        """A running server takes what can be served of a new list."""
-        await self._served.replace_entries(self._app_id, gone, ())
-        for definition in new:
-            try:
-                await self._served.replace_entries(self._app_id, (), (definition,))
-            except ConfigurationError as error:
+    async def _serve_possible(self, new: Sequence[Foreign]) -> None:
+        """A running server takes what can be served of a new list: halves of it, until what can't be stands alone."""
+        await anyio.lowlevel.checkpoint()
+        try:
+            await self._served.replace_entries(self._app_id, (), new)
+        except ConfigurationError as error:
+            if len(new) == 1:
                 logger.warning('app "%s": not served: %s', self._app_id, error)
+                return
+            middle = len(new) // 2
+            await self._serve_possible(new[:middle])
+            await self._serve_possible(new[middle:])
 
     # Calls
 
@@ -307,10 +320,6 @@ class Upstream:
 
 def _is_refusal(error: Exception) -> bool:
     return isinstance(error, MCPError) and error.error.data == REFUSED
-
-
-def _key_of(definition: Foreign) -> tuple[str, str]:
-    return definition.kind, definition.name
 
 
 def _is_lost(error: MCPError) -> bool:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 from mcp.server import MCPServer, Server
@@ -33,6 +34,7 @@ from frontmcp import (
 )
 from frontmcp.testing import Road, connect
 from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError
+from frontmcp.upstream.mirror import ForeignTool
 
 OBJECT = {"type": "object"}
 ADD = types.Tool(
@@ -314,6 +316,11 @@ REMOTE = {"type": "object", "properties": {"a": {"$ref": "https://example.com/nu
             {"tools": {"delet_*": {"authorities": "x"}}},
             "delet_.*matches no",
         ),
+        (
+            types.Tool(name="ok", input_schema=OBJECT),
+            {"tools": {"a*": {"name": "x"}}},
+            "'ask' can't .* 'x', as .* 'add'",
+        ),
     ],
 )
 async def test_what_can_not_be_served_stops_the_start(tool: Any, keywords: Any, wrong: str) -> None:
@@ -476,6 +483,90 @@ async def test_what_changes_there_changes_here(legacy: Legacy, caplog: pytest.Lo
         await legacy.bus.publish(ToolsListChanged())
         await until(lambda: listed("add", "new1"))
         await until(lambda: described("Add more"))
+
+
+async def test_what_stands_on_two_pages_is_served_once(legacy: Legacy) -> None:
+    legacy.tools.append(ADD.model_copy(update={"description": "Add more"}))
+    async with create_direct(serving(legacy)) as direct:
+        tools = await direct.list_tools()
+    assert len(tools) == len(legacy.tools) - 1
+    assert [tool.description for tool in tools if tool.name == "add"] == ["Add two numbers"]
+
+
+async def test_a_list_that_never_ends_is_cut_and_told(
+    legacy: Legacy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("frontmcp.upstream.listing.MOST_PAGES", 3)
+    async with create_direct(serving(legacy)) as direct:
+        assert len(await direct.list_tools()) == 3
+    assert "tools has more than 3 pages" in caplog.text
+
+
+async def test_calls_go_on_while_a_long_list_is_read_and_what_did_not_change_is_not_read_again(
+    legacy: Legacy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = 0
+    read: list[tuple[str, int]] = []
+    check = ForeignTool._check
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await anyio.lowlevel.checkpoint()
+
+    def noting(tool: ForeignTool) -> None:
+        read.append((tool.name, ticks))
+        check(tool)
+
+    async with create_direct(serving(legacy)) as direct, anyio.create_task_group() as group:
+        monkeypatch.setattr(ForeignTool, "_check", noting)
+        group.start_soon(tick)
+        new = [f"new{number}" for number in range(9)]
+        legacy.tools += [types.Tool(name=name, input_schema=OBJECT) for name in new]
+        await legacy.bus.publish(ToolsListChanged())
+
+        async def complete() -> bool:
+            return len(await direct.list_tools()) == len(legacy.tools)
+
+        await until(complete)
+        group.cancel_scope.cancel()
+    assert {name for name, _ in read} == set(new)
+    assert len({ticks for _, ticks in read}) > len(new) // 2
+
+
+async def test_of_a_long_new_list_what_can_not_be_served_is_soon_found(
+    legacy: Legacy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @Tool
+    async def plan() -> str:
+        """Listed as new.plan, once the other server has a plan too."""
+        return "ours"
+
+    tried = 0
+    server = serving(legacy, plan)
+    replace = server.replace_entries
+
+    async def counting(*arguments: Any) -> None:
+        nonlocal tried
+        tried += 1
+        await replace(*arguments)
+
+    async with create_direct(server) as direct:
+        monkeypatch.setattr(server, "replace_entries", counting)
+        names = [*(f"more{number}" for number in range(62)), "plan", "new.plan"]
+        legacy.tools += [types.Tool(name=name, input_schema=OBJECT) for name in names]
+        await legacy.bus.publish(ToolsListChanged())
+
+        async def complete() -> bool:
+            return len(await direct.list_tools()) == len(legacy.tools)
+
+        await until(complete)
+        assert "legacy.plan" in [tool.name for tool in await direct.list_tools()]
+        assert (await direct.call_tool("plan")).content[0].text == "ours"
+    assert caplog.text.count("not served") == 1
+    assert '"new.plan"' in caplog.text
+    assert tried < 20
 
 
 async def test_a_server_may_start_again(legacy: Legacy) -> None:

@@ -48,6 +48,8 @@ class Library:
             resources=[
                 types.Resource(uri="lib://index", name="The index", mime_type="text/plain", size=5, _meta=meta),
                 types.Resource(uri="lib://other", name="The index", title="Another"),
+                # It moved to this page while the list was read.
+                types.Resource(uri="lib://index", name="The index", title="Twice"),
             ]
         )
 

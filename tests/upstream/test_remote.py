@@ -121,6 +121,14 @@ async def until(met: Callable[[], Any]) -> None:
 # A child process
 
 
+async def test_a_child_that_dies_once_it_is_there_is_told_as_lost(child: list[str]) -> None:
+    script = Path(child[1])
+    script.write_text(script.read_text().replace('"tools/list":', '"tools/list":\n        os._exit(1)'))
+    with pytest.raises(ConfigurationError, match="can't be reached: Connection closed"):
+        async with create_direct(FrontMcp("new", apps=[App.from_mcp(child, id="old")])):
+            pass
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_a_child_process_for_each_caller_that_goes_with_the_server(child: list[str]) -> None:
     async with create_direct(FrontMcp("new", apps=[App.from_mcp(child, id="old")])) as direct:
