@@ -5,8 +5,9 @@ Loaded by the first schema that needs it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ import pydantic_core
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.exceptions import ValidationError as JsonSchemaError
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
+from pydantic_core import SchemaValidator, core_schema
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
@@ -38,8 +40,9 @@ class Compiled:
 
     @cached_property
     def _validator(self) -> Any:
+        dialect = extend(validator_for(self._schema, default=Draft202012Validator), _LINEAR)
         # An empty registry: nothing is ever fetched.
-        return validator_for(self._schema, default=Draft202012Validator)(self._schema, registry=Registry())
+        return dialect(self._schema, registry=Registry())
 
     def __call__(self, data: Any) -> list[Json]:
         """The issues, each with ``path``, ``message`` and ``type``, none with a value of the data."""
@@ -52,6 +55,55 @@ class Compiled:
         # A missing field is an error of its own for each field, but does not say which.
         unique = {(tuple(issue["path"]), issue["type"]): issue for error in errors for issue in _issues(error)}
         return list(unique.values())
+
+
+@cache
+def _search(pattern: str) -> Callable[[str], bool]:
+    """Whether a pattern is found in a text, in time that grows with the text alone.
+
+    Python's own engine tries every way there is, and 30 characters can hold the process for an hour. It is left with
+    patterns that look around themselves, where jsonschema-rs, which gives up in time, is not installed.
+    """
+    try:
+        found: Callable[[str], bool] = SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python
+    except pydantic_core.SchemaError:
+        compiled = re.compile(pattern)
+        return _fast_check({"pattern": pattern}) or (lambda text: compiled.search(text) is not None)
+    return found
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Json) -> Iterator[JsonSchemaError]:
+    if validator.is_type(instance, "string") and not _search(pattern)(instance):
+        yield JsonSchemaError("no match")
+
+
+def _pattern_properties(validator: Any, patterns: Json, instance: Any, schema: Json) -> Iterator[JsonSchemaError]:
+    if not validator.is_type(instance, "object"):
+        return
+    for pattern, subschema in patterns.items():
+        for name, value in instance.items():
+            if _search(pattern)(name):
+                yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Json) -> Iterator[JsonSchemaError]:
+    if not validator.is_type(instance, "object"):
+        return
+    declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    extras = [name for name in instance if name not in declared and not any(_search(each)(name) for each in patterns)]
+    if allowed is False and extras:
+        yield JsonSchemaError("more than is declared")
+    elif validator.is_type(allowed, "object"):
+        for name in extras:
+            yield from validator.descend(instance[name], allowed, path=name)
+
+
+_LINEAR: Final[Mapping[str, Any]] = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+}
+"""The keywords that search for patterns in what was sent."""
 
 
 def _fast_check(schema: Json) -> Callable[[Any], bool] | None:

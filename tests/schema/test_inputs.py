@@ -677,3 +677,38 @@ def test_an_invalid_input_is_told_as_the_page_says() -> None:
 def test_it_all_works_without_jsonschema_rs_installed() -> None:
     script = "import sys; sys.modules['jsonschema_rs'] = None; import frontmcp"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+PATTERN = "^(a+)+$"
+SLOW = "a" * 40 + "!"
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("schema", "data", "kinds"),
+    [
+        ({"properties": {"x": {"pattern": PATTERN}}}, {"x": SLOW}, ["pattern"]),
+        ({"properties": {"x": {"pattern": PATTERN}}}, {"x": "aaa"}, []),
+        ({"properties": {"x": {"pattern": PATTERN}}}, {"x": 3}, []),
+        ({"propertyNames": {"pattern": PATTERN}}, {SLOW: 1}, ["pattern"]),
+        ({"patternProperties": {PATTERN: {"type": "string"}}}, {SLOW: 1, "aaa": 1}, ["type"]),
+        ({"patternProperties": {PATTERN: {}}, "additionalProperties": False}, {SLOW: 1}, ["additionalProperties"]),
+        ({"patternProperties": {PATTERN: {}}, "additionalProperties": False}, {"aaa": 1}, []),
+        ({"patternProperties": {PATTERN: {}}, "additionalProperties": {"type": "string"}}, {SLOW: 1}, ["type"]),
+        ({"properties": {"x": {}}, "additionalProperties": False}, {"x": 1, "y": 1}, ["additionalProperties"]),
+        ({"properties": {"x": {"pattern": r"^(?!.*\.\.)\w+$"}}}, {"x": "a..b"}, ["pattern"]),
+    ],
+)
+def test_what_is_sent_is_searched_for_patterns_in_linear_time(
+    schema: dict[str, Any], data: Any, kinds: list[str], fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*arguments: Any) -> Any:
+        raise AssertionError("Python's engine takes as long as whoever sends it likes")
+
+    with monkeypatch.context() as patched:
+        if not fast:
+            patched.setitem(sys.modules, "jsonschema_rs", None)
+        check = SchemaCheck({"type": "object", **schema})
+        patched.setattr("re.search", never)
+        found = check(data)
+    assert [issue["type"] for issue in found] == kinds
