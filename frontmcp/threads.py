@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import anyio.from_thread
@@ -17,6 +20,16 @@ from anyio.lowlevel import RunVar
 
 from frontmcp.call import Orphan
 from frontmcp.errors import NotAnException, ServerBusyError
+
+
+def leave(code: int) -> NoReturn:
+    """End the process once everything has shut down.
+
+    A thread that waits for stdin, or runs a call that was given up, can't be interrupted, and Python would wait for it.
+    """
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Threads:

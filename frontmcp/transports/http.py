@@ -25,6 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
+from frontmcp.threads import leave
 from frontmcp.transports.admission import Admission
 from frontmcp.transports.listing import warn_of_missing_descriptions
 from frontmcp.transports.posts import PostGuard
@@ -35,7 +36,11 @@ from frontmcp.validation import issues
 logger = logging.getLogger("frontmcp.http")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-LOOPBACK_HOSTS = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+LOOPBACK_HOSTS = tuple(f"{host}{port}" for host in ("127.0.0.1", "localhost", "[::1]") for port in ("", ":*"))
+"""Clients of port 80 name none."""
+
+INTERRUPTED = 130
+"""The exit code of a process that SIGINT ended."""
 
 
 class HttpOptions(BaseModel):
@@ -64,7 +69,8 @@ class HttpOptions(BaseModel):
     :ivar grace: seconds that calls in flight get at shutdown.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The environment's 1 is a number where a text is wanted too.
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
@@ -275,11 +281,19 @@ class HttpServer(uvicorn.Server):
 
 
 class OnlyServer(HttpServer):
-    """The HTTP server of a process that has no other: what it does to the streams of older clients holds for all."""
+    """The HTTP server of a process that has no other: what it does to the streams of older clients holds for all.
+
+    :ivar has_orphans: threads ran on for calls that were given up, when it ended.
+    """
+
+    has_orphans = False
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
         keep_streams()
-        await super()._serve(sockets)
+        try:
+            await super()._serve(sockets)
+        finally:
+            self.has_orphans = self._served.threads.orphans > 0
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as group:
@@ -324,7 +338,13 @@ def run_http(served: Any, options: HttpOptions) -> None:
     :raises ConfigurationError: the port is taken, or can't be bound.
     """
     with bind(options) as bound:
-        OnlyServer(served, options).run([bound])
+        server = OnlyServer(served, options)
+        try:
+            server.run([bound])
+        except KeyboardInterrupt:
+            if server.has_orphans:
+                leave(INTERRUPTED)
+            raise
 
 
 @asynccontextmanager

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import sys
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import anyio
 from mcp.server import Server
@@ -15,6 +13,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
+from frontmcp.threads import leave
 from frontmcp.transports.listing import warn_of_missing_descriptions
 
 logger = logging.getLogger("frontmcp.server")
@@ -42,26 +41,16 @@ async def _serve(served: Any) -> None:
                 if not serving.cancel_called:
                     raise
                 logger.exception("the server ended badly")
-                _leave(1)
+                leave(1)
             finally:
                 served.when_broken.remove(serving.cancel)
         if serving.cancelled_caught or served.threads.orphans:
-            _leave(0)
+            leave(0)
         group.cancel_scope.cancel()
 
 
 async def _run(server: Server[Any], read: Any, write: Any) -> None:
     await server.run(Answering(read, write), write, server.create_initialization_options())
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process once everything has shut down.
-
-    A thread that waits for stdin, or runs a call that was given up, can't be interrupted, and Python would wait for it.
-    """
-    logging.shutdown()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 class Answering:

@@ -79,6 +79,30 @@ async def test_http_masks_errors_and_stops_on_sigterm(serve):
         socket.create_connection(("127.0.0.1", int(url.split(":")[2].partition("/")[0])))
 
 
+STUCK = """
+import threading
+
+from frontmcp import FrontMcp, Tool
+
+
+@Tool(timeout={"execute_ms": 50})
+def stuck() -> None:
+    threading.Event().wait(600)
+
+
+server = FrontMcp("stuck", tools=[stuck])
+"""
+
+
+async def test_sigint_does_not_wait_for_a_thread_that_nobody_waits_for(serve, write):
+    write("stuck.py", STUCK)
+    served = serve("run", "stuck.py", "--http", "--port", "0")
+    with anyio.fail_after(SECONDS):
+        async with Client(served.url()) as client:
+            assert (await client.call_tool("stuck", {})).is_error
+    assert served.stop(signal.SIGINT) == 130
+
+
 async def test_workers_answer_without_sessions(serve):
     served = serve("run", "desk.py", "--http", "--port", "0", "--stateless", "--workers", "2")
     url = served.url()

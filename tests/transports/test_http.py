@@ -325,6 +325,8 @@ async def test_foreign_hosts_and_origins_are_refused_on_loopback() -> None:
         session = Session(http, url)
         message = {"id": 1, "method": "ping"}
         assert (await session.post(message, host="evil.example")).status_code == 421
+        # Clients of port 80 name no port.
+        assert (await session.post(message, host="localhost")).status_code == 400  # no session
         assert (await session.post(message, origin="http://evil.example")).status_code == 403
 
 
