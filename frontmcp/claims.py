@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
@@ -18,6 +18,9 @@ from frontmcp.validation import Issue, Path, issues
 
 CORE_KINDS = ("tool", "resource", "resource_template", "prompt")
 SERVER = "server"
+
+INSTALLABLE: Final = {"change_bus": "frontmcp-redis", "state_store": "frontmcp-redis"}
+"""Options whose hooks are the core's, and who claims them."""
 
 
 class Claim:
@@ -112,7 +115,7 @@ class Claims:
 
     def is_foreign(self, name: str) -> bool:
         """Whether no plugin, active or not, claims a server option of this name or one like it."""
-        if name in self._claims[SERVER] or nearest(name, self.names(SERVER)):
+        if name in self._claims[SERVER] or name in INSTALLABLE or nearest(name, self.names(SERVER)):
             return False
         return not any(_would_claim(info, name) for info in self._infos)
 
@@ -148,6 +151,8 @@ class Claims:
             return f"{said}: {off.title}, which does, is {off.status} ({off.reason})"
         if elsewhere := [other for other, claims in self._claims.items() if name in claims]:
             return f"{said} for a {scope}, only for {' and '.join(elsewhere)}"
+        if scope == SERVER and name in INSTALLABLE:
+            return f"{said}: pip install {INSTALLABLE[name]}, or another that does"
         return f"{said}{nearest(name, {*self.names(scope), *keywords})}"
 
     def check_kind(self, kind: str) -> str | None:

@@ -33,7 +33,7 @@ class ListCache(BaseModel):
 class CoreSettings(BaseModel):
     """The settings of the core itself; any other is an option that a plugin claims. See `FrontMcp`."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     instructions: str | None = None
     http: HttpOptions = HttpOptions.model_validate({})

@@ -18,7 +18,7 @@ from frontmcp.assembly import Assembly
 from frontmcp.background import Background, OwnTask
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
 from frontmcp.changes import LISTS, ChangeFeed, Listener
-from frontmcp.claims import Claims
+from frontmcp.claims import INSTALLABLE, Claims
 from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, Registering, as_definition, slug
 from frontmcp.definitions.base import Definition
@@ -461,7 +461,8 @@ class FrontMcp:
         def place(path: Sequence[int | str] = ()) -> str:
             return f"setting from {setting.source_of(path) or setting.source}"
 
-        if name not in claims.names("server") and (near := nearest(name, _keywords(setting))):
+        is_known = name in claims.names("server") or name in INSTALLABLE
+        if not is_known and (near := nearest(name, _keywords(setting))):
             return [f'{place()}: there is no setting "{name}"{near}']
         if setting.is_environment and claims.is_foreign(name):
             logger.warning("%s means nothing to this server", setting.source)
@@ -670,7 +671,7 @@ class FrontMcp:
     @asynccontextmanager
     async def _life(self) -> AsyncIterator[None]:
         async with self._providers.running(self), self.background.running(), AsyncExitStack() as stack:
-            if any(app.upstream is not None for app in self._apps):
+            if self.has_other_servers:
                 from frontmcp.upstream import running
 
                 await stack.enter_async_context(running(self, self._apps))
@@ -704,6 +705,11 @@ class FrontMcp:
         if self._wire is None:
             self._wire = Wire(self)
         return self._wire
+
+    @property
+    def has_other_servers(self) -> bool:
+        """Whether some of its entries are found only once it starts: those of other servers."""
+        return any(app.upstream is not None for app in self._apps)
 
     @property
     def started(self) -> bool:

@@ -125,6 +125,16 @@ class TestUnclaimed:
         (on_server,) = problems_of(Audit, audit=True)
         assert on_server == 'setting from code: no plugin claims the option "audit" for a server, only for tool'
 
+    @pytest.mark.parametrize("name", ["change_bus", "state_store"])
+    def test_says_what_to_install_for_a_hook_of_the_core(self, name: str) -> None:
+        (problem,) = problems_of(autoload_plugins=False, **{name: "redis://localhost"})
+        assert f'setting from code: no plugin claims the option "{name}": pip install frontmcp-redis' in problem
+
+    def test_says_so_of_the_environment_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FRONTMCP_CHANGE_BUS", "redis://localhost")
+        (problem,) = problems_of(autoload_plugins=False)
+        assert 'from FRONTMCP_CHANGE_BUS: no plugin claims the option "change_bus": pip install' in problem
+
     def test_by_a_hook_that_is_narrowed_to_it(self) -> None:
         class Narrowed(Audit):
             @Will("execute", option="audi")

@@ -127,6 +127,16 @@ def test_values_of_the_environment_are_json_where_they_can_be(text: str, value: 
     assert environment_layer({"FRONTMCP_X": text}).values == {"x": value}
 
 
+def test_a_number_where_a_text_is_wanted_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_HTTP__HOST", "1")
+    monkeypatch.setenv("FRONTMCP_HTTP__ALLOWED_HOSTS", "[2]")
+    monkeypatch.setenv("FRONTMCP_INSTRUCTIONS", "42")
+    served = FrontMcp("settings")
+    served.check()
+    options = served.http_options()
+    assert (options.host, options.allowed_hosts, served.instructions) == ("1", ["2"], "42")
+
+
 def test_other_variables_are_left_alone() -> None:
     environ = {"FRONTMCP_ENV": "test", "FRONTMCP_STATE_KEYS": "k", "PATH": "/bin", "FRONTMCP_": "x"}
     assert environment_layer(environ).values == {}

@@ -250,7 +250,9 @@ def _print_plan(source: Source, tool: str, *, as_json: bool) -> int:
     from frontmcp.cli.reports import plan_as_text, plan_report, to_json
 
     with clean_stdout():
-        report = plan_report(source.load(), tool)
+        server = source.load()
+        with failing_with_place(source.folder):
+            report = anyio.run(plan_report, server, tool)
     typer.echo(to_json(report) if as_json else plan_as_text(report))
     return 0
 

@@ -163,12 +163,15 @@ def plugins_as_text(report: Sequence[Json]) -> str:
 # The plan of a tool
 
 
-def plan_report(server: FrontMcp, name: str) -> Json:
-    """The plan of one tool: each stage with its hooks in order.
+async def plan_report(server: FrontMcp, name: str) -> Json:
+    """The plan of one tool: each stage with its hooks in order. The tools of other servers are found by starting.
 
     :raises UsageFailure: there is no such tool.
     """
-    entry = server.find(name) or next((each for each in _owned(server) if each.id == name), None)
+    entry = _tool(server, name)
+    if entry is None and server.has_other_servers:
+        async with server.running():
+            entry = _tool(server, name)
     if entry is None:
         names = [name for tool in server.tools() for name in (tool.name, tool.listed_name)]
         raise UsageFailure(f'there is no tool "{name}"{nearest(name, names)} (frontmcp list --all shows what there is)')
@@ -178,6 +181,10 @@ def plan_report(server: FrontMcp, name: str) -> Json:
         for stage, hooks in STAGES.items()
     ]
     return {"tool": entry.id, "body": _body_place(entry), "stages": stages}
+
+
+def _tool(server: FrontMcp, name: str) -> Any:
+    return server.find(name) or next((each for each in _owned(server) if each.id == name), None)
 
 
 def _hook(step: Step) -> Json:

@@ -234,6 +234,30 @@ def test_a_plan_that_can_not_be_shown(frontmcp, desk, words, message):
     assert (ran.code, ran.out, ran.err) == (2, "", message)
 
 
+OTHER = """
+from mcp.server import MCPServer
+
+from frontmcp import App, FrontMcp
+
+legacy = MCPServer("legacy")
+
+
+@legacy.tool()
+def add(a: int) -> int:
+    return a
+
+
+server = FrontMcp("desk", apps=[App.from_mcp(legacy)])
+"""
+
+
+def test_the_plan_of_a_tool_of_another_server(frontmcp, write):
+    write("other.py", OTHER)
+    assert frontmcp("plugins", "other.py", "--tool", "add").out.startswith("legacy:add\n")
+    ran = frontmcp("plugins", "other.py", "--tool", "ad")
+    assert (ran.code, ran.err) == (2, f'error: there is no tool "ad"; did you mean "add"? {MORE}\n')
+
+
 def test_settings_and_where_they_came_from(frontmcp, desk, write, monkeypatch):
     write("frontmcp.toml", "pagination = 7")
     monkeypatch.setenv("FRONTMCP_MAX_CALL_DEPTH", "9")
