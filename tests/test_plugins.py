@@ -254,7 +254,7 @@ class TestNarrowing:
             ({"kinds": ("tool", "resource")}, {"get", "billing_pay", "pay"}),
             ({"kinds": "resource"}, set()),
         ],
-        ids=str,
+        ids=lambda case: str(sorted(case) if isinstance(case, set) else case),
     )
     @pytest.mark.parametrize("hook", ["will_execute", "check_authorities", "around_execute"])
     def test_a_hook_is_in_the_plans_it_concerns_and_in_no_other(

@@ -359,7 +359,7 @@ class Pipeline:
         """
         update.check()
         if call.plan.progress is not None:
-            await self._through(call, "on_progress", call.plan.progress(call, update))
+            await self.through(call, "on_progress", call.plan.progress(call, update))
 
     async def notify(self, call: Call, message: Message) -> None:
         """Send a log message through the hooks to the client.
@@ -368,17 +368,22 @@ class Pipeline:
         """
         message.check()
         if call.plan.notify is not None:
-            await self._through(call, "on_notify", call.plan.notify(call, message))
+            await self.through(call, "on_notify", call.plan.notify(call, message))
         if call.request.peer is not None:
             await call.request.peer.notify(message)
 
-    async def _through(self, call: Call, hook: str, running: Awaitable[Any]) -> None:
+    async def through(self, call: Call, hook: str, running: Awaitable[Any]) -> None:
+        """Run a hook from within a body, for the call's entry; what fails in it is its plugin's doing.
+
+        :param running: the hook under way.
+        :raises PluginError: it raised an error that is not public.
+        """
         try:
             await running
         except BaseException as error:
             if is_cancellation(error):
                 raise
-            step = blame(error, call.plan.steps.get(hook, ()))
+            step = blame(error, call.plan.steps.get(hook) or self.plugins.steps(hook, call.entry))
             if step is None or (isinstance(error, FrontMcpError) and error.public):
                 raise
             add_note(error, step)

@@ -219,15 +219,18 @@ class Run:
         )
         withheld: list[str] = []
         if loop.will is not None:
-            await loop.will(self._call, turn)
+            await self._through("will_complete", loop.will(self._call, turn))
             left = {tool.name for tool in turn.tools}
             withheld = [tool.name for tool in self._offer.tools if tool.name not in left]
         turn.completion = await self._complete(turn)
         if loop.did is not None:
-            await loop.did(self._call, turn)
+            await self._through("did_complete", loop.did(self._call, turn))
         completion = _sound(turn.completion, "A did_complete hook")
         await self._reports.answered(completion)
         return Answered(completion, withheld)
+
+    async def _through(self, hook: str, running: Awaitable[Any]) -> None:
+        await self._call.server.pipeline.through(self._call, hook, running)
 
     async def _complete(self, turn: ModelTurn) -> Completion:
         adapter = self._loop.adapter

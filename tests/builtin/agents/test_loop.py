@@ -826,6 +826,16 @@ async def test_a_hook_that_fails_fails_the_agent_and_is_named(caplog: pytest.Log
     assert (await failure(ScriptedModel("ok"), plugins=[Failing])).code == "NO_BUDGET"
 
 
+@pytest.mark.parametrize("hook", ["will_complete", "did_complete"])
+async def test_a_mistake_in_a_hook_is_its_plugins_doing(hook: str) -> None:
+    async def fail(self: Any, call: Call) -> None:
+        raise ValueError("no such budget")
+
+    failing = type("Failing", (Plugin,), {"name": "failing", hook: hookimpl(specname=hook)(fail)})
+    error = await failure(ScriptedModel("ok"), plugins=[failing])
+    assert (error.code, str(error)) == ("INTERNAL_ERROR", f'Plugin "failing" failed in {hook}: no such budget')
+
+
 async def test_hooks_of_turns_can_be_narrowed_to_agents() -> None:
     seen: list[str] = []
 
