@@ -96,6 +96,9 @@ class TestKept:
         async with started(engine_of(sqlite_store, engine={"name": "another"}), echo) as engine:
             assert await engine.get(run.id) is None
             assert list(await engine.list(RunQuery())) == []
+            # As where both have a job of one name on one schedule.
+            await engine.submit(run.model_copy(update={"input": {"of": "another"}}))
+            assert (await ended(engine, run.id)).result == {"of": "another"}
 
     async def test_a_run_that_began_goes_on_at_the_next_start(self, sqlite_store: str) -> None:
         begun = anyio.Event()
@@ -194,7 +197,7 @@ def steal(slots: Any, other: Any) -> None:
 
 async def workflow(run_id: str) -> Any:
     """What DBOS says of a run."""
-    return await outside(DBOS.get_workflow_status_async(run_id))
+    return await outside(DBOS.get_workflow_status_async(f"frontmcp:{run_id}"))
 
 
 async def test_a_database_that_goes_away_and_comes_back(

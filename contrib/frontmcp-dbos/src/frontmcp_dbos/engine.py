@@ -235,7 +235,7 @@ class DbosJobEngine:
         try:
             # Who goes away meanwhile leaves no half of a run.
             with anyio.fail_after(HAND_OVER_SECONDS, shield=True):
-                await outside(_begin(run, self._queue))
+                await outside(self._hand_over(run))
         except BaseException as error:
             await self._withdraw(run.id)
             if not isinstance(error, Exception):
@@ -243,6 +243,22 @@ class DbosJobEngine:
             logger.error("run %s could not be handed to DBOS: %s", run.id, type(error).__name__)
             raise StoreUnavailableError from error
         return run
+
+    def _workflow_id(self, run_id: str) -> str:
+        # Scheduled runs of two servers may have one id.
+        return f"{self._options.name}:{run_id}"
+
+    async def _hand_over(self, run: Run) -> None:
+        """Hand a run to DBOS."""
+        given = run.model_dump(mode="json")
+        with ExitStack() as stack:
+            stack.enter_context(SetWorkflowID(self._workflow_id(run.id)))
+            if run.foreground:
+                await DBOS.start_workflow_async(carry_out, given)
+                return
+            if run.not_before is not None and (seconds := run.not_before - time.time()) > 0:
+                stack.enter_context(SetEnqueueOptions(delay_seconds=seconds))
+            await DBOS.enqueue_workflow_async(self._queue, carry_out, given)
 
     async def _withdraw(self, run_id: str) -> None:
         """Cancel a run of which nobody has heard, as far as the store answers."""
@@ -316,7 +332,7 @@ class DbosJobEngine:
             return False
         self._cancel_here(run)
         self._ended_since += 1
-        await outside(DBOS.cancel_workflow_async(run_id))
+        await outside(DBOS.cancel_workflow_async(self._workflow_id(run_id)))
         return True
 
     def _cancel_here(self, run: Run) -> None:
@@ -437,7 +453,7 @@ class DbosJobEngine:
         self._ended_since = 0
         forget = partial(self._records.forget, keep=self._config.max_kept, seconds=self._config.keep_ms / 1000)
         if forgotten := await anyio.to_thread.run_sync(forget):
-            await outside(DBOS.delete_workflows_async(forgotten))
+            await outside(DBOS.delete_workflows_async([self._workflow_id(each) for each in forgotten]))
 
     async def _make_good(self) -> None:
         """Mend what crashes left between the records and DBOS."""
@@ -447,15 +463,15 @@ class DbosJobEngine:
                 await self._mend(run_id)
         for run_id in self._strays & before:
             logger.warning("run %s was not under way, as it should have been: it goes on", run_id)
-            await outside(DBOS.resume_workflow_async(run_id, queue_name=self._queue))
+            await outside(DBOS.resume_workflow_async(self._workflow_id(run_id), queue_name=self._queue))
 
     async def _mend(self, run_id: str) -> None:
-        workflow = await outside(DBOS.get_workflow_status_async(run_id))
+        workflow = await outside(DBOS.get_workflow_status_async(self._workflow_id(run_id)))
         run = await anyio.to_thread.run_sync(self._records.get, run_id)
         if run is None or run.state.is_final:
             return
         if workflow is None:
-            await outside(_begin(run.model_copy(update={"foreground": False}), self._queue))
+            await outside(self._hand_over(run.model_copy(update={"foreground": False})))
         elif workflow.status == "PENDING" and workflow.executor_id == self._executor:
             self._strays.add(run_id)
         elif workflow.status not in ("PENDING", "ENQUEUED", "DELAYED"):
@@ -504,19 +520,6 @@ async def _undisturbed(function: Callable[..., T], *arguments: Any) -> T:
 async def outside(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine of DBOS as if no workflow were under way, though a run may be what asks for it."""
     return await asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-
-
-async def _begin(run: Run, queue: str) -> None:
-    """Hand a run to DBOS."""
-    given = run.model_dump(mode="json")
-    with ExitStack() as stack:
-        stack.enter_context(SetWorkflowID(run.id))
-        if run.foreground:
-            await DBOS.start_workflow_async(carry_out, given)
-            return
-        if run.not_before is not None and (seconds := run.not_before - time.time()) > 0:
-            stack.enter_context(SetEnqueueOptions(delay_seconds=seconds))
-        await DBOS.enqueue_workflow_async(queue, carry_out, given)
 
 
 def _outcome_of(workflow: Any) -> Outcome:

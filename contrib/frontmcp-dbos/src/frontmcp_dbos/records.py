@@ -18,8 +18,8 @@ _TABLES = sql.MetaData()
 RUNS: Final = sql.Table(
     "frontmcp_runs",
     _TABLES,
+    sql.Column("app", sql.String, primary_key=True),
     sql.Column("id", sql.String, primary_key=True),
-    sql.Column("app", sql.String, nullable=False),
     sql.Column("owner", sql.String, nullable=False, comment="a digest"),
     sql.Column("entry", sql.String, nullable=False),
     sql.Column("key", sql.String, nullable=True, comment="a digest; None once the run has ended"),
@@ -126,8 +126,8 @@ class Records:
             return None
 
     def _rival(self, run: Run) -> Run | None:
-        same_key = sql.and_(self._mine, RUNS.c.key == _digest(run.key)) if run.key is not None else sql.false()
-        rows = self._run(sql.select(RUNS.c.record).where(sql.or_(RUNS.c.id == run.id, same_key)))
+        same_key = RUNS.c.key == _digest(run.key) if run.key is not None else sql.false()
+        rows = self._run(sql.select(RUNS.c.record).where(self._mine, sql.or_(RUNS.c.id == run.id, same_key)))
         return Run.model_validate_json(rows[0].record) if rows else None
 
     def waiting(self) -> int:
@@ -137,14 +137,14 @@ class Records:
 
     def begin(self, run_id: str) -> bool:
         """A run waits no more; whether it has not ended."""
-        return bool(self._run(sql.update(RUNS).where(RUNS.c.id == run_id, _GOING).values(waits=False)))
+        return bool(self._run(sql.update(RUNS).where(self._mine, RUNS.c.id == run_id, _GOING).values(waits=False)))
 
     def save(self, runs: Iterable[Run]) -> None:
         """Bring rows of runs that go on up to date."""
         for run in runs:
             self._run(
                 sql.update(RUNS)
-                .where(RUNS.c.id == run.id, _GOING)
+                .where(self._mine, RUNS.c.id == run.id, _GOING)
                 .values(state=run.state, record=run.model_dump_json())
             )
 
@@ -157,18 +157,18 @@ class Records:
             "waits": False,
             "record": run.model_dump_json(),
         }
-        return bool(self._run(sql.update(RUNS).where(RUNS.c.id == run.id, _GOING).values(values)))
+        return bool(self._run(sql.update(RUNS).where(self._mine, RUNS.c.id == run.id, _GOING).values(values)))
 
     def get(self, run_id: str) -> Run | None:
         if not run_id.isprintable():
             # Not what databases take, and no run's.
             return None
-        rows = self._run(sql.select(RUNS.c.record).where(RUNS.c.id == run_id, self._mine))
+        rows = self._run(sql.select(RUNS.c.record).where(self._mine, RUNS.c.id == run_id))
         return Run.model_validate_json(rows[0].record) if rows else None
 
     def ended(self, run_ids: Sequence[str]) -> set[str]:
         """Which of some runs have ended."""
-        statement = sql.select(RUNS.c.id).where(RUNS.c.id.in_(run_ids), ~_GOING)
+        statement = sql.select(RUNS.c.id).where(self._mine, RUNS.c.id.in_(run_ids), ~_GOING)
         return {row.id for row in self._run(statement)}
 
     def going(self, before: float) -> list[str]:
@@ -195,5 +195,5 @@ class Records:
         too_old = ended.where(RUNS.c.completed_at < time.time() - seconds).limit(1000)
         ids = sorted({row.id for statement in (too_many, too_old) for row in self._run(statement)})
         if ids:
-            self._run(sql.delete(RUNS).where(RUNS.c.id.in_(ids)))
+            self._run(sql.delete(RUNS).where(self._mine, RUNS.c.id.in_(ids)))
         return ids
