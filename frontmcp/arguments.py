@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -57,6 +57,20 @@ def several(keyword: str, given: Iterable[Any]) -> list[Any]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise ConfigurationError(f"{keyword}= takes a list, not {called(given)}: write {keyword}=[…]")
     return list(given)
+
+
+def keys_of(where: str, given: Any, known: Collection[str]) -> dict[str, Any]:
+    """What was given where a dict with some of these keys belongs.
+
+    :raises ConfigurationError: it is no dict, or has another key.
+    """
+    keys = ", ".join(known)
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"{where} takes a dict with some of the keys {keys}, not {called(given)}")
+    if unknown := [str(key) for key in given if key not in known]:
+        hint = nearest(unknown[0], known) or f"; there are {keys}"
+        raise ConfigurationError(f'{where} has no key "{unknown[0]}"{hint}')
+    return dict(given)
 
 
 def called(thing: Any) -> str:

@@ -14,15 +14,17 @@ from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageConte
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.call import Answer, Caller, Kind, Message, ProgressUpdate, Question, RequestContext
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
 from frontmcp.errors import (
     ElicitationNotSupportedError,
     FrontMcpError,
     InvalidInputError,
+    JobNotFoundError,
     ToolExecutionError,
     ToolNotFoundError,
+    WorkflowNotFoundError,
     nearest,
     to_result,
 )
@@ -266,8 +268,17 @@ def failure(server: FrontMcp, wanted: ToolCall, answered: Answered, folder: Path
     if isinstance(error, ElicitationNotSupportedError):
         return Failure(f'tool "{wanted.tool}" {CAN_NOT_ASK} ({error.code})')
     if isinstance(error, InvalidInputError):
-        return Failure(f"{error}: {_issues(error)} ({error.code})")
+        said = ": ".join(filter(None, [str(error), _issues(error)]))
+        return Failure(f"{said}{_nearest_run(server, error)} ({error.code})")
     return Failure(f"{error} ({', '.join(filter(None, [error.code, _place(error, folder)]))})")
+
+
+def _nearest_run(server: FrontMcp, error: InvalidInputError) -> str:
+    """The nearest job or workflow to one that was not found."""
+    if not isinstance(error, JobNotFoundError | WorkflowNotFoundError):
+        return ""
+    kind: Kind = "job" if isinstance(error, JobNotFoundError) else "workflow"
+    return nearest(error.name, [entry.name for entry in server.entries(kind)])
 
 
 def _issues(error: InvalidInputError) -> str:

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import frontmcp
-from frontmcp.errors import ConfigurationError, describe
-
-PACKAGE = Path(frontmcp.__file__).parent
+from frontmcp.errors import ConfigurationError, describe, is_ours
 
 
 class Failure(Exception):
@@ -61,8 +58,9 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def place_of(error: BaseException, folder: Path) -> str | None:
-    """``file:line`` of the innermost frame in the user's code, else of the innermost that is a file."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    """``file:line`` of the innermost frame in the user's code, else of the innermost that is a file and not ours."""
+    files = (frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<"))
+    frames = [frame for frame in files if not is_ours(frame.filename)]
     own = [frame for frame in frames if _is_own(Path(frame.filename), folder)]
     for frame in (own or frames)[-1:]:
         return f"{shown(frame.filename)}:{frame.lineno}"
@@ -70,7 +68,7 @@ def place_of(error: BaseException, folder: Path) -> str | None:
 
 
 def _is_own(file: Path, folder: Path) -> bool:
-    return file.is_relative_to(folder) and "site-packages" not in file.parts and not file.is_relative_to(PACKAGE)
+    return file.is_relative_to(folder) and "site-packages" not in file.parts and not is_ours(file)
 
 
 def _advice(error: BaseException) -> str:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import FrameType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from mcp_types import Icon
@@ -234,10 +235,22 @@ def definitions_of(target: Any) -> dict[str, Definition]:
 
 def caller_namespace() -> Mapping[str, Any] | None:
     """The local names where a decorator stands, for annotations that name a local class; None in a module."""
+    frame = _caller()
+    return None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+
+
+def caller_place() -> str:
+    """The file and line where a decorator or an object of ours is written."""
+    frame = _caller()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _caller() -> FrameType:
+    """The innermost frame that is not ours."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "frontmcp":
         frame = frame.f_back
-    return None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+    return frame
 
 
 def _beneath_partials(target: Any) -> Any:

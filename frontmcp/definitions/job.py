@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, overload
 
 from mcp_types import Icon
 
+from frontmcp.arguments import keys_of
 from frontmcp.call import Caller, Kind
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.job import JobContext
@@ -22,7 +23,7 @@ from frontmcp.definitions.options import (
     Visibility,
 )
 from frontmcp.definitions.schemas import SchemaDefinition
-from frontmcp.errors import ConfigurationError, describe
+from frontmcp.errors import ConfigurationError
 from frontmcp.schema import SchemaLike
 
 DEFAULT_TIMEOUT_MS = 300_000
@@ -212,10 +213,7 @@ def read_retry(noun: str, given: Any) -> Retry:
 
     :raises ConfigurationError: it is none.
     """
-    try:
-        retry = Retry(**given)
-    except TypeError as error:
-        raise ConfigurationError(f"{noun}: retry: {describe(error)}") from None
+    retry = Retry(**keys_of(f"{noun}: retry=", given, Retry._fields))
     if not _is_count(retry.max_attempts) or not 1 <= retry.max_attempts <= MOST_ATTEMPTS:
         raise ConfigurationError(f"{noun}: retry: max_attempts must be a whole number from 1 to {MOST_ATTEMPTS}")
     for name in ("backoff_ms", "backoff_multiplier", "max_backoff_ms"):

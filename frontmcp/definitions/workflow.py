@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from mcp_types import Icon
 
+from frontmcp.arguments import keys_of
 from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
-from frontmcp.definitions.base import Sync, caller_namespace
+from frontmcp.definitions.base import Sync, caller_namespace, caller_place
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.definitions.job import Retry, Runnable, Schedule, positive, read_retry
 from frontmcp.definitions.options import AvailableWhen, Permission, RetryOptions, Trigger, Visibility
-from frontmcp.errors import ConfigurationError, describe, nearest
+from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.schema import SchemaLike
 
 StepInput: TypeAlias = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
@@ -122,7 +123,7 @@ class Workflow(Runnable):
         self.steps = tuple(steps)
         self.max_concurrency = positive(self.noun, "max_concurrency", max_concurrency)
         self._schedule = None if trigger in (None, "manual") else _read_trigger(trigger)
-        self.namespace = caller_namespace()
+        self.namespace, self._made_at = caller_namespace(), caller_place()
 
     @property
     def is_complete(self) -> bool:
@@ -135,7 +136,7 @@ class Workflow(Runnable):
 
     @property
     def source(self) -> str:
-        return super().source if self.target is not None else "an object"
+        return super().source if self.target is not None else self._made_at
 
     def bind(self, target: Any, namespace: Mapping[str, Any] | None) -> None:
         if self.target is not None or not inspect.isclass(target):
@@ -182,11 +183,8 @@ class Workflow(Runnable):
 
 
 def _read_trigger(given: Any) -> Schedule:
-    try:
-        fields = dict(given)
-        return Schedule(fields.pop("schedule"), **fields)
-    except (TypeError, ValueError, KeyError) as error:
-        raise ConfigurationError(
-            'Workflow: trigger= takes {"schedule": "0 3 * * *", "timezone": …, "run_as": …, "input": …}, not '
-            f"{describe(error)}"
-        ) from None
+    keys = ("schedule", *Schedule._fields[1:])
+    fields = {} if isinstance(given, str) else keys_of("Workflow: trigger=", given, keys)
+    if "schedule" not in fields:
+        raise ConfigurationError('Workflow: trigger= takes "manual", or when it runs: {"schedule": "0 3 * * *"}')
+    return Schedule(fields.pop("schedule"), **fields)

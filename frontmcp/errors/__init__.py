@@ -16,6 +16,7 @@ from frontmcp.errors.asking import ElicitationStateTooLargeError as ElicitationS
 from frontmcp.errors.asking import MissingCapabilityError as MissingCapabilityError
 from frontmcp.errors.asking import RootsNotSupportedError as RootsNotSupportedError
 from frontmcp.errors.asking import SamplingNotSupportedError as SamplingNotSupportedError
+from frontmcp.errors.stacks import is_ours as is_ours
 from frontmcp.errors.tree import AccessDeniedError as AccessDeniedError
 from frontmcp.errors.tree import CallDepthError as CallDepthError
 from frontmcp.errors.tree import ChannelExecutionError as ChannelExecutionError

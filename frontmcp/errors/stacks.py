@@ -8,7 +8,9 @@ from pathlib import Path
 from traceback import FrameSummary, StackSummary, TracebackException
 from typing import Final
 
-PACKAGE: Final = str(Path(__file__).parents[1])
+PACKAGE: Final = Path(__file__).parents[1]
+
+OURS: Final = (PACKAGE, PACKAGE.with_name("plugins_builtin"))
 
 CARRIERS: Final = frozenset({"anyio", "asyncio", "concurrent", "outcome", "trio"})
 """Packages that carry a call from our code to the user's."""
@@ -38,13 +40,14 @@ def _walk(told: TracebackException) -> Iterator[TracebackException]:
 def _users(frames: StackSummary) -> Iterator[FrameSummary]:
     on_the_road = False
     for frame in frames:
-        on_the_road = _is_ours(frame) or (on_the_road and not CARRIERS.isdisjoint(Path(frame.filename).parts))
+        on_the_road = is_ours(frame.filename) or (on_the_road and not CARRIERS.isdisjoint(Path(frame.filename).parts))
         if not on_the_road:
             yield frame
 
 
-def _is_ours(frame: FrameSummary) -> bool:
-    return Path(frame.filename).is_relative_to(PACKAGE)
+def is_ours(filename: str | Path) -> bool:
+    """Whether a file is of the core or of a built-in plugin."""
+    return any(Path(filename).is_relative_to(package) for package in OURS)
 
 
 def tell_users_stack(record: logging.LogRecord) -> bool:

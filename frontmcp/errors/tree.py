@@ -226,6 +226,7 @@ class JobNotFoundError(InvalidInputError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f'Job "{shorten(name)}" not found')
+        self.name = name
 
 
 class WorkflowNotFoundError(InvalidInputError):
@@ -233,6 +234,7 @@ class WorkflowNotFoundError(InvalidInputError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f'Workflow "{shorten(name)}" not found')
+        self.name = name
 
 
 class JobExecutionError(FrontMcpError):

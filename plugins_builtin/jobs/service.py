@@ -9,12 +9,12 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
 from frontmcp import Call, Caller, ConfigurationError, InvalidInputError, PublicMcpError
-from frontmcp.errors import AccessDeniedError
+from frontmcp.errors import AccessDeniedError, nearest
 from frontmcp.interfaces import Background
 from frontmcp.interfaces.jobs import JobEngine as JobEngine
 from frontmcp.interfaces.jobs import JobsConfig as JobsConfig
@@ -28,6 +28,9 @@ logger = logging.getLogger("frontmcp.jobs")
 ONLY_HERE = (
     'runs are kept in memory and are lost when the server stops; frontmcp-dbos keeps them: jobs_config={"store": …}'
 )
+SCHEMES: Final = ("sqlite", "postgresql", "postgres")
+"""Of stores that frontmcp-dbos knows."""
+
 MANY_WORKERS = (
     "each of %s workers knows only the runs it started itself: use one worker, or an engine that workers share, such "
     "as frontmcp-dbos"
@@ -264,5 +267,5 @@ def _unknown(store: Any) -> str:
     scheme, separator, _ = store.partition("://")
     if not separator:
         return '"store" takes a URL such as "sqlite:///jobs.db", "memory", or a JobEngine'
-    hint = ": pip install frontmcp-dbos" if scheme.startswith(("sqlite", "postgres")) else ""
+    hint = ": pip install frontmcp-dbos" if scheme.startswith(SCHEMES) else nearest(scheme, SCHEMES)
     return f"no plugin knows the store {scheme}://…{hint}"

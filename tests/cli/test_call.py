@@ -289,3 +289,41 @@ def test_the_trace_is_drawn_on_stderr_also_of_a_failure(call):
     assert "execute" in ran.err
     ran = call("bug", "--trace")
     assert "TOOL_EXECUTION_ERROR" in ran.err.splitlines()[1]
+
+
+RUNS = """\
+from frontmcp import FrontMcp, Job, Step, Workflow
+
+
+@Job
+def report() -> None:
+    raise KeyError("a")
+
+
+server = FrontMcp("desk", jobs=[report], workflows=[Workflow(name="nightly", steps=[Step("a", "report")])])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("execute_job", "name=reprot"), 'Job "reprot" not found; did you mean "report"? (INVALID_INPUT)'),
+        (("execute_workflow", "name=nitly"), 'Workflow "nitly" not found; did you mean "nightly"? (INVALID_INPUT)'),
+    ],
+)
+def test_a_job_that_is_not_there_is_told_with_the_nearest(frontmcp, write, words, said):
+    write("runs.py", RUNS)
+    assert said in frontmcp("call", "runs.py", *words).err
+
+
+def test_a_job_that_fails_is_told_with_the_users_frames_alone(frontmcp, write):
+    write("runs.py", RUNS)
+    ran = frontmcp("call", "runs.py", "execute_job", "name=report")
+    assert ran.code == 1
+    assert ran.err.endswith("KeyError: 'a' (TOOL_EXECUTION_ERROR)\n")
+
+
+def test_a_workflow_that_fails_is_a_call_that_went_well(frontmcp, write):
+    write("runs.py", RUNS)
+    ran = frontmcp("call", "runs.py", "execute_workflow", "name=nightly")
+    assert (ran.code, json.loads(ran.out)["state"]) == (0, "failed")

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from frontmcp.cli.failures import PACKAGE, explain, place_of
+from frontmcp.cli.failures import explain, place_of
+from frontmcp.errors.stacks import PACKAGE
 
 
 def raised_through(*files: Path) -> BaseException:
@@ -44,3 +45,10 @@ def test_frontmcp_itself_is_not_the_users_code_in_a_checkout_of_it():
     checkout = PACKAGE.parent
     error = raised_through(checkout / "examples" / "desk.py", PACKAGE / "registry.py")
     assert (place_of(error, checkout) or "").endswith("examples/desk.py:2")
+
+
+@pytest.mark.parametrize("package", ["frontmcp", "plugins_builtin"])
+def test_our_own_code_is_never_the_place(package, folder):
+    ours = PACKAGE.with_name(package) / "jobs.py"
+    error = raised_through(Path("/elsewhere/one.py"), ours)
+    assert place_of(error, folder / "server") == "/elsewhere/one.py:2"

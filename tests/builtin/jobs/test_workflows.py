@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -370,22 +371,26 @@ async def test_what_is_no_longer_there_fails() -> None:
 
 
 def test_wrong_graphs_stop_the_start_all_at_once() -> None:
+    line = sys._getframe().f_lineno + 1
     twice = Workflow(name="twice", steps=[Step("a", "echo"), Step("a", "echo"), Step("b", "echo", depends_on=["x"])])
     circle = Workflow(
         name="circle",
         steps=[Step("a", "echo", depends_on=["b"]), Step("b", "echo", depends_on=["a"]), Step("c", "nowhere")],
     )
+    zeins = Step("zeins", "echo")
+    near = Workflow(name="near", steps=[zeins, Step("c", "echo", depends_on=["eins"])])
     empty = Workflow(name="empty", steps=[])
     jobless = Workflow(name="jobless", steps=[Step("a", "eccho")])
     with pytest.raises(ConfigurationError) as wrong:
-        FrontMcp("desk", jobs=[echo], workflows=[twice, circle, empty, jobless]).check()
+        FrontMcp("desk", jobs=[echo], workflows=[twice, circle, empty, jobless, near]).check()
     problems = "\n".join(wrong.value.problems)
     for text in (
-        'Workflow "twice" (an object): Workflow has duplicate step IDs: a',
-        'Workflow "twice" (an object): Step "b" depends on unknown step "x"',
-        'Workflow "circle" (an object): Workflow has a cycle involving step',
-        'Workflow "empty" (an object): Workflow has no steps',
-        'Workflow "jobless" (an object): Step "a" runs the job "eccho", which does not exist',
+        f'Workflow "twice" ({__file__}:{line}): Workflow has duplicate step IDs: a',
+        f'Workflow "twice" ({__file__}:{line}): Step "b" depends on unknown step "x"',
+        'Step "c" depends on unknown step "eins"; did you mean "zeins"?',
+        f'Workflow "circle" ({__file__}:{line + 1}): Workflow has a cycle involving step',
+        "): Workflow has no steps",
+        '): Step "a" runs the job "eccho", which does not exist; did you mean "echo"?',
     ):
         assert text in problems
 
@@ -409,11 +414,14 @@ def test_a_workflow_decorates_an_empty_class_or_none() -> None:
         (lambda: Step("", "echo"), "id must be a text"),
         (lambda: Step("a", "echo", depends_on="b"), "depends_on must be a list"),
         (lambda: Step("a", "echo", retry={"max_attempts": 0}), "max_attempts must be a whole number"),
-        (lambda: Step("a", "echo", retry={"attempts": 1}), "retry"),  # type: ignore[typeddict-unknown-key]
+        (lambda: Step("a", "echo", retry={"max_attempt": 1}), 'retry= has no key "max_attempt"; did you mean "max_att'),  # type: ignore[typeddict-unknown-key]
+        (lambda: Job(retry=3), "Job: retry= takes a dict with some of the keys max_attempts, .*, not an object of int"),  # type: ignore[arg-type]
         (lambda: Step("a", "echo", timeout_ms=0), "timeout_ms must be"),
         (lambda: Workflow(name="x", steps=["a"]), "takes Step"),  # type: ignore[list-item]
         (lambda: Workflow(name="x", steps=[], max_concurrency=0), "max_concurrency must be"),
-        (lambda: Workflow(name="x", steps=[], trigger={"schedul": "x"}), "trigger= takes"),  # type: ignore[typeddict-item]
+        (lambda: Workflow(name="x", steps=[], trigger={"scedule": "x"}), 'no key "scedule"; did you mean "schedule"'),  # type: ignore[typeddict-item]
+        (lambda: Workflow(name="x", steps=[], trigger="0 3 * * *"), 'trigger= takes "manual", or when it runs'),  # type: ignore[arg-type]
+        (lambda: Workflow(name="x", steps=[], trigger={"timezone": "UTC"}), 'trigger= takes "manual", or when'),  # type: ignore[typeddict-item]
         (lambda: Job(permissions=[{"action": "fly"}]), "permissions= takes"),  # type: ignore[typeddict-item]
         (lambda: Job(timezone="UTC"), "there is none"),
     ],
