@@ -1,4 +1,4 @@
-"""`Background`: tasks that live as long as a server, not as long as who starts them."""
+"""What lives as long as a server, not as long as who starts it: its `Life`, and tasks in the `Background`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import sniffio
 
 logger = logging.getLogger("frontmcp.server")
@@ -82,6 +83,71 @@ class OwnTask:
         finally:
             self._ended.set()
             self._begun.set()
+
+
+class Life:
+    """Holds an async context manager, in a task of its own, from when somebody uses it until nobody does.
+
+    :param make: makes the manager, each time anew.
+    :param ended_early: as that of `OwnTask`.
+    """
+
+    def __init__(
+        self, make: Callable[[], AbstractAsyncContextManager[Any]], ended_early: Callable[[BaseException], None]
+    ) -> None:
+        self._make = make
+        self._ended_early = ended_early
+        self._users = 0
+        self._changing: tuple[Any, anyio.Lock] | None = None
+        self._held: OwnTask | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it goes on, or is about to."""
+        return bool(self._users)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the manager is entered."""
+        return self._held is not None
+
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[None]:
+        """The manager is entered inside. May be nested."""
+        changing = self._lock_of_this_loop()
+        async with changing:
+            self._users += 1
+            if self._users == 1:
+                try:
+                    await self._begin()
+                except BaseException:
+                    self._users -= 1
+                    raise
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                async with changing:
+                    self._users -= 1
+                    if self._users == 0:
+                        await self._end()
+
+    def _lock_of_this_loop(self) -> anyio.Lock:
+        """A lock belongs to one event loop; a server may run in several, one after the other."""
+        token = anyio.lowlevel.current_token()
+        if self._changing is None or self._changing[0] != token:
+            self._changing = (token, anyio.Lock())
+        return self._changing[1]
+
+    async def _begin(self) -> None:
+        task = OwnTask(self._make(), self._ended_early)
+        await task.enter()
+        self._held = task
+
+    async def _end(self) -> None:
+        task, self._held = self._held, None
+        assert task is not None
+        await task.leave()
 
 
 class Background:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import anyio
-import anyio.lowlevel
 
 from frontmcp.arguments import called, keywords_of, several
 from frontmcp.asking import MemoryStateStore, Resumed, State
 from frontmcp.assembly import Assembly
-from frontmcp.background import Background, OwnTask
+from frontmcp.background import Background, Life
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
 from frontmcp.changes import LISTS, ChangeFeed, Listener
 from frontmcp.claims import INSTALLABLE, Claims
@@ -159,9 +158,7 @@ class FrontMcp:
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
         self.background = Background()
-        self._users = 0
-        self._starting: tuple[Any, anyio.Lock] | None = None
-        self._held: OwnTask | None = None
+        self._life = Life(self._living, self._broke)
         self.when_broken: list[Callable[[], None]] = []
         self._wire: Wire | None = None
 
@@ -216,7 +213,7 @@ class FrontMcp:
         :param first: it also stands first in ``plugin_order=``: it runs before, and around, all others.
         :raises RuntimeError: the server runs.
         """
-        if self._users:
+        if self._life.is_used:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
         self._configuration.add_plugin(plugin, first=plugin_name(plugin) if first else None)
         self._take_apart()
@@ -633,43 +630,11 @@ class FrontMcp:
     async def running(self) -> AsyncIterator[None]:
         """The server is started inside: its lifespan and providers, then `server_started`. May be nested."""
         self.check()
-        starting = self._lock_of_this_loop()
-        async with starting:
-            self._users += 1
-            if self._users == 1:
-                try:
-                    await self._start()
-                except BaseException:
-                    self._users -= 1
-                    raise
-        try:
+        async with self._life.used():
             yield
-        finally:
-            with anyio.CancelScope(shield=True):
-                async with starting:
-                    self._users -= 1
-                    if self._users == 0:
-                        await self._stop()
-
-    def _lock_of_this_loop(self) -> anyio.Lock:
-        """A lock belongs to one event loop; a server may run in several, one after the other."""
-        token = anyio.lowlevel.current_token()
-        if self._starting is None or self._starting[0] != token:
-            self._starting = (token, anyio.Lock())
-        return self._starting[1]
-
-    async def _start(self) -> None:
-        life = OwnTask(self._life(), self._broke)
-        await life.enter()
-        self._held = life
-
-    async def _stop(self) -> None:
-        life, self._held = self._held, None
-        assert life is not None
-        await life.leave()
 
     @asynccontextmanager
-    async def _life(self) -> AsyncIterator[None]:
+    async def _living(self) -> AsyncIterator[None]:
         async with self._providers.running(self), self.background.running(), AsyncExitStack() as stack:
             if self.has_other_servers:
                 from frontmcp.upstream import running
@@ -714,7 +679,7 @@ class FrontMcp:
     @property
     def started(self) -> bool:
         """Whether the server runs."""
-        return self._held is not None
+        return self._life.has_begun
 
     def http_options(self, **overrides: Any) -> HttpOptions:
         """The options of the HTTP transport as they hold.
