@@ -37,7 +37,7 @@ from frontmcp.pipeline.lists import ORIGINS, Lists
 from frontmcp.pipeline.plan import STAGES, Plan, fresh_input, remembering
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
-from frontmcp.registry import Entry, ListName, Registry, ToolEntry
+from frontmcp.registry import Entry, ListName, Registry
 
 T = TypeVar("T")
 SURFACES: Final[Mapping[str, Surface]] = {"agent": "agent", "job": "job"}
@@ -333,12 +333,6 @@ class Pipeline:
     ) -> list[Entry]:
         """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
         return [entry for entry in entries if await self._lists.may_reach(parent, entry, surface, listed=listed)]
-
-    async def list_tools(
-        self, request: RequestContext, *, surface: Surface | None = "mcp"
-    ) -> list[tuple[str, ToolEntry]]:
-        """The tools a caller may see, with the names they are listed under, sorted."""
-        return await self.list_entries("tools", request, surface=surface)
 
     async def list_entries(
         self, list_name: ListName, request: RequestContext, *, surface: Surface | None = "mcp"
