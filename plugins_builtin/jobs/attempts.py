@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 
@@ -59,7 +59,12 @@ class SilentPeer(RunPeer):
 
 
 class RunAttempt:
-    """An attempt of a run, as its job sees it."""
+    """An attempt of a run, as its job sees it.
+
+    :ivar begun: when the run began, of a workflow.
+    """
+
+    begun: float
 
     def __init__(self, server: Any, run: Run, journal: Journal, number: int) -> None:
         self.server, self.run, self.journal, self.number = server, run, journal, number
@@ -142,25 +147,38 @@ def as_kept(error: BaseException, error_id: str) -> RunError:
     return RunError(message=sendable(describe(error)), name=name, error_id=error_id)
 
 
+class Tried(NamedTuple):
+    """How trying ended, and between when, in seconds since the epoch: also of attempts before a restart."""
+
+    outcome: Outcome
+    started_at: float
+    completed_at: float
+
+
 async def tried(
     once: Callable[[int], Awaitable[dict[str, Any]]],
     retry: Any,
     journal: Journal,
     report: Report,
     prefix: str = "",
-) -> Outcome:
+) -> Tried:
     """Try until an attempt is good, or there are none left.
 
     :param once: makes an attempt; its result is kept, so that it is not made again.
     :param prefix: of the keys of steps in the journal.
     """
-    number = 1
+    number, started_at = 1, 0.0
+
+    async def timed(number: int) -> dict[str, Any]:
+        return {"started_at": time.time(), **await once(number), "completed_at": time.time()}
+
     while True:
         await report(RunState.RUNNING, number)
-        ended = await journal.step(f"{prefix}attempt {number}", _of(once, number))
+        ended = await journal.step(f"{prefix}attempt {number}", _of(timed, number))
+        started_at = started_at or ended["started_at"]
         outcome = Outcome.model_validate(ended["outcome"])
         if not ended["again"] or number >= retry.max_attempts:
-            return outcome
+            return Tried(outcome, started_at, ended["completed_at"])
         await report(RunState.RETRYING, number)
         until = await journal.step(f"{prefix}wait {number}", _of(_after, retry.delay(number)))
         await anyio.sleep(max(0.0, until - time.time()))

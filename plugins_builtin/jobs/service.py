@@ -204,7 +204,13 @@ class Service:
 
     async def execute(self, run: Run, journal: Journal) -> Outcome:
         """Carry a run out; see `Execute`."""
+        is_scheduled = "scheduled" in run.context
+        if is_scheduled:
+            logger.info('%s "%s" begins, as scheduled: run %s', run.kind, run.name, run.id)
         outcome = await self._outcome(run, journal)
+        if is_scheduled:
+            level = logging.INFO if outcome.state is RunState.COMPLETED else logging.WARNING
+            logger.log(level, '%s "%s" ended, %s: run %s', run.kind, run.name, outcome.state.value, run.id)
         self._announce(run, outcome)
         return outcome
 
@@ -233,7 +239,7 @@ class Service:
         async def once(number: int) -> dict[str, Any]:
             return await attempt(RunAttempt(self.server, run, journal, number).call(entry), definition.timeout_ms)
 
-        return await tried(once, definition.retry, journal, reporting(journal))
+        return (await tried(once, definition.retry, journal, reporting(journal))).outcome
 
 
 def owner_of(caller: Caller) -> Owner:

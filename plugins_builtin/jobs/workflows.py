@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from frontmcp import Call, Step
 from frontmcp.errors import new_error_id
 from frontmcp.interfaces.jobs import Change, Journal, Outcome, Run, RunError, RunProgress, RunState, StepRecord
-from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, as_kept, attempt, failed, keys, tried
+from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, Tried, as_kept, attempt, failed, keys, tried
 from plugins_builtin.jobs.errors import WorkflowStepNotFoundError, WorkflowTimeoutError
 
 logger = logging.getLogger("frontmcp.jobs")
@@ -72,7 +72,9 @@ async def execute_workflow(server: Any, entry: Any, run: Run, journal: Journal) 
     await journal.report(Change(state=RunState.RUNNING, attempt=1))
     begun = await journal.step("begin", _now)
     left = begun + entry.definition.timeout_ms / 1000 - time.time()
-    call = RunAttempt(server, run, journal, 1).call(entry, SilentPeer)
+    running = RunAttempt(server, run, journal, 1)
+    running.begun = begun
+    call = running.call(entry, SilentPeer)
     try:
         with anyio.move_on_after(max(0.0, left)):
             result = await call.runner.start(call)
@@ -110,6 +112,7 @@ class Walk:
         self._run: Run = running.run
         self._journal: Journal = running.journal
         self._server = running.server
+        self._begun: float = running.begun
         self._workflow = call.entry.definition
         self._jobs: Mapping[str, Any] = call.entry.jobs
         self._records: dict[str, StepRecord] = {}
@@ -121,7 +124,6 @@ class Walk:
 
     async def go(self) -> dict[str, Any]:
         """Run every step that can run, and tell how each ended."""
-        begun = time.time()
         for step in self._workflow.order:
             self._journal.reserve(keys(f"{step.id} ", self._retry(step).max_attempts))
         async with anyio.create_task_group() as group:
@@ -131,7 +133,7 @@ class Walk:
             "workflowName": self._call.entry.name,
             "state": (RunState.FAILED if self._failed else RunState.COMPLETED).value,
             "stepResults": {step.id: self._records[step.id].model_dump(mode="json") for step in self._workflow.steps},
-            "startedAt": int(begun * 1000),
+            "startedAt": int(self._begun * 1000),
             "completedAt": int(time.time() * 1000),
         }
 
@@ -143,13 +145,13 @@ class Walk:
             await self._done[other].wait()
         if not self._blocked.isdisjoint(step.depends_on):
             self._blocked.add(step.id)
-            outcome = Outcome(state=RunState.SKIPPED)
+            await self._ended(step, Outcome(state=RunState.SKIPPED), completed_at=time.time())
         else:
             async with self._room:
-                outcome = await self._tried(step)
-        await self._ended(step, outcome)
+                outcome, started_at, completed_at = await self._tried(step)
+            await self._ended(step, outcome, started_at=started_at, completed_at=completed_at)
 
-    async def _tried(self, step: Step) -> Outcome:
+    async def _tried(self, step: Step) -> Tried:
         async def report(state: RunState, number: int) -> None:
             await self._tell(step, state=state, attempt=number, started_at=time.time() if number == 1 else None)
 
@@ -193,14 +195,12 @@ class Walk:
         resolved: dict[str, Any] = to_jsonable_python(given(self._view) if callable(given) else given)
         return resolved
 
-    async def _ended(self, step: Step, outcome: Outcome) -> None:
+    async def _ended(self, step: Step, outcome: Outcome, **times: float) -> None:
         ended_well = outcome.state in (RunState.COMPLETED, RunState.SKIPPED)
         if not ended_well and not step.continue_on_error:
             self._failed = True
             self._blocked.add(step.id)
-        await self._tell(
-            step, state=outcome.state, result=outcome.result, error=outcome.error, completed_at=time.time()
-        )
+        await self._tell(step, state=outcome.state, result=outcome.result, error=outcome.error, **times)
         self._done[step.id].set()
         ended = sum(each.is_set() for each in self._done.values())
         told = RunProgress(progress=ended, total=len(self._done), message=f"{step.id}: {outcome.state.value}")

@@ -100,7 +100,10 @@ class TestKept:
             await engine.submit(run.model_copy(update={"input": {"of": "another"}}))
             assert (await ended(engine, run.id)).result == {"of": "another"}
 
-    async def test_a_run_that_began_goes_on_at_the_next_start(self, sqlite_store: str) -> None:
+    async def test_a_run_that_began_goes_on_at_the_next_start(
+        self, sqlite_store: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO", "frontmcp.jobs")
         begun = anyio.Event()
 
         async def hold(run: Run, journal: Journal) -> Outcome:
@@ -120,6 +123,7 @@ class TestKept:
         async with started(engine_of(sqlite_store), finish) as engine:
             again = await ended(engine, run.id)
         assert (again.state, again.result) == (RunState.COMPLETED, {"a": 1})
+        assert f"run {run.id} of job" in caplog.text
         assert again.logs == ["first", "second"]
 
 

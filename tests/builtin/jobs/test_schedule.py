@@ -114,7 +114,8 @@ async def test_two_processes_run_each_time_once() -> None:
             await direct.get_job_status(run.id)
 
 
-async def test_a_workflow_runs_by_itself_with_its_input() -> None:
+async def test_a_workflow_runs_by_itself_with_its_input(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "frontmcp.jobs")
     seen: list[Any] = []
 
     @Job
@@ -128,11 +129,12 @@ async def test_a_workflow_runs_by_itself_with_its_input() -> None:
     )
     async with create_direct(FrontMcp("desk", jobs=[note], workflows=[nightly])) as direct:
         with anyio.fail_after(10):
-            while not seen:
+            while 'workflow "nightly" ended, completed: run schedule:' not in caplog.text:
                 await anyio.sleep(0.01)
         listed = (await direct.call_tool("list_workflows")).structured_content or {}
         assert listed["workflows"][0]["trigger"] == "schedule"
     assert seen[0] == "monday"
+    assert 'workflow "nightly" begins, as scheduled: run schedule:' in caplog.text
 
 
 async def test_what_can_not_be_started_is_told_to_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -293,6 +293,8 @@ class DbosJobEngine:
                 return None
             kept = await self._patiently(self._records.get, run.id)
             live = self._live[run.id] = Live(kept or run)
+            if live.run.state is not RunState.PENDING:
+                logger.info('run %s of %s "%s" goes on where it was left', run.id, run.kind, run.name)
         live.run.started_at = live.run.started_at or time.time()
         return live
 
