@@ -56,10 +56,11 @@ INSIDE = ("frontmcp/transports/", "frontmcp/testing/", "frontmcp/upstream/")
 ELSEWHERE = {
     "frontmcp/definitions/tool.py": {"mcp.shared.inbound"},
     "frontmcp/definitions/resource.py": {"mcp.shared.uri_template"},
+    "frontmcp/definitions/upstream.py": {"mcp_types.version"},
     "frontmcp/questions.py": {"mcp.server.elicitation"},
     "plugins_builtin/authorities/auth.py": {"mcp.server.auth.routes"},
 }
-"""Modules of the SDK that others use: pure functions, which know no connection."""
+"""Modules of the SDK that others use: pure functions and constants, which know no connection."""
 
 PRIVATE = {"_connection"}
 """The SDK's private names that are used."""

@@ -26,6 +26,7 @@ from frontmcp.cli.failures import Failure, failing_with_place, shown
 from frontmcp.cli.output import say
 from frontmcp.cli.serve import url
 from frontmcp.cli.target import Source, Target
+from frontmcp.errors import ConfigurationError
 from frontmcp.logs import configure_logging
 from frontmcp.transports.http import HttpOptions, HttpServer, bind
 
@@ -184,8 +185,8 @@ def serve(connection: Connection, source: Source) -> None:
     try:
         with failing_with_place(source.folder):
             http.run(sockets=[listener])
-    except Failure as failure:
-        say(f"error: {failure}")
+    except (Failure, ConfigurationError) as error:
+        say(f"error: {error}")
 
 
 def _stop_with(connection: Connection, stop: Callable[[], None]) -> None:

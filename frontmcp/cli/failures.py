@@ -37,7 +37,7 @@ def explain(error: BaseException, folder: Path) -> str:
         told = "; ".join(explain(each, folder) if each.__traceback__ else where + _said(each) for each in leaves)
         return told if len(leaves) == 1 else f"{where}{error.message}: {told}"
     if isinstance(error, ConfigurationError):
-        return where + "; ".join(error.problems)
+        return where + str(error)
     if isinstance(error, SystemExit):
         return f"{where}it exits with {error.code!r} when it is imported"
     return where + _said(error) + _advice(error)

@@ -17,7 +17,7 @@ from frontmcp.definitions.listed import listed
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
 from frontmcp.definitions.tool import Tool
-from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions, patterns
+from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions, mode_of, patterns
 from frontmcp.definitions.workflow import Workflow
 from frontmcp.errors import ConfigurationError
 
@@ -146,7 +146,7 @@ class App:
         headers: Headers | HeadersOf | None = None,
         discovery_headers: Headers | None = None,
         auth: Any = None,
-        mode: str = "auto",
+        mode: str | None = None,
         required: bool = True,
         connect_timeout: float = 10.0,
         call_timeout: float | None = 300.0,
@@ -164,19 +164,20 @@ class App:
         :param id: by default the slug of ``name``, or of the name of a server object.
         :param include: what of it, by patterns of names and URIs like ``"ticket_*"``; ``exclude`` what of that not.
         :param options: keywords of `Tool`, `Resource` and `Prompt` for all, such as ``{"authorities": "agent"}``.
-        :param tools: keywords of `Tool` for some, by pattern, laid over ``options`` in the order written. At the start
-            each pattern must match a tool. Likewise ``resources``, by URI, and ``prompts``.
+        :param tools: keywords of `Tool` for some, by pattern, laid over ``options`` in the order written. Likewise
+            ``resources``, by URI, and ``prompts``. At the start each pattern must match something.
         :param headers: HTTP headers for every request, or a function that gives those of a `Caller`. No token of a
             caller is passed on otherwise.
         :param discovery_headers: HTTP headers to list the tools with, where ``headers`` is a function.
         :param auth: an ``httpx2.Auth`` that speaks for this server, whoever calls.
-        :param mode: the SDK client's: ``"auto"``, ``"legacy"``, or a protocol version from 2026-07-28 on.
+        :param mode: the SDK client's: ``"auto"``, ``"legacy"``, or a protocol version from 2026-07-28 on; by default
+            ``"legacy"`` for a server object of FastMCP, and ``"auto"`` for all else.
         :param required: whether a server that can't be reached stops the start; else it is tried again until it can.
         :param connect_timeout: seconds.
         :param call_timeout: seconds for each request; None waits forever.
         :param max_connections: how many connections to keep, one for each caller.
         :param idle_timeout: seconds after which an unused one is closed.
-        :raises ConfigurationError: the target is nothing of that kind.
+        :raises ConfigurationError: the target is nothing of that kind, or nothing says what its app is called.
         """
         if id is None and name is None and not isinstance(target, str):
             name = getattr(target, "name", None)
@@ -192,13 +193,15 @@ class App:
             headers=headers,
             discovery_headers=discovery_headers,
             auth=auth,
-            mode=mode,
+            mode=mode if mode is not None else mode_of(target),
             required=required,
             connect_timeout=connect_timeout,
             call_timeout=call_timeout,
             max_connections=max_connections,
             idle_timeout=idle_timeout,
         )
+        if app._id is None:
+            raise ConfigurationError('App.from_mcp: a URL or a command has no name: add an id=, like id="tickets"')
         return app
 
     @classmethod

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from mcp.server import Server
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from frontmcp.call import Caller
 from frontmcp.errors import ConfigurationError
@@ -17,6 +18,8 @@ HeadersOf: TypeAlias = Callable[[Caller], Headers | Awaitable[Headers | None] | 
 
 LOWLEVEL: Final = ("_lowlevel_server", "_mcp_server")
 """Where the high-level servers of the SDK and of FastMCP have the SDK's low-level one."""
+
+MODES: Final = ("auto", "legacy", *MODERN_PROTOCOL_VERSIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class UpstreamOptions:
             raise ConfigurationError("App.from_mcp: headers= and auth= are for servers behind a URL")
         if self.max_connections < 1:
             raise ConfigurationError("App.from_mcp: max_connections= must be at least 1")
+        if self.mode not in MODES:
+            raise ConfigurationError(f"App.from_mcp: mode={self.mode!r} must be one of {', '.join(map(repr, MODES))}")
 
     @property
     def is_url(self) -> bool:
@@ -95,6 +100,11 @@ class UpstreamOptions:
         if self.command is not None:
             return f'the command "{self.command[0]}"'
         return f'the server "{getattr(self.target, "name", "?")}"'
+
+
+def mode_of(target: Any) -> str:
+    """How a target is best spoken to. FastMCP's tools can neither ask nor tell by 2026-07-28."""
+    return "legacy" if isinstance(getattr(target, "_mcp_server", None), Server) else "auto"
 
 
 def patterns(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -106,12 +106,18 @@ class Mirror:
                 problems.append(f'app "{self._app_id}": {what} can\'t be served: {error}; exclude= leaves it out')
 
     def unmatched(self, listed: Sequence[Listed]) -> Iterator[str]:
-        """Patterns of options that match nothing, in words: what they were to protect has another name."""
+        """Patterns that match nothing, in words: what they were to protect, or to leave out, has another name."""
+        options = self._options
+        told = f'app "{self._app_id}": %s matches nothing that its server lists'
+        for keyword, chosen in (("include", options.include), ("exclude", options.exclude)):
+            for pattern in _matching_none(chosen, listed):
+                if pattern != "*":
+                    yield told % f'{keyword}="{pattern}"'
         for keyword, kinds in _KEYWORDS.items():
-            addresses = [address_of(each) for each in listed if isinstance(each, kinds)]
-            for pattern in getattr(self._options, keyword):
-                if not any(fnmatchcase(address, pattern) for address in addresses):
-                    yield f'app "{self._app_id}": {keyword}={{"{pattern}": …}} matches nothing that its server lists'
+            for pattern in _matching_none(
+                getattr(options, keyword), [each for each in listed if isinstance(each, kinds)]
+            ):
+                yield told % f'{keyword}={{"{pattern}": …}}'
 
     def _wants(self, address: str) -> bool:
         options = self._options
@@ -181,6 +187,11 @@ def _name(listed: Listed, taken: Taken) -> str:
 
 def _matches(address: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(address, pattern) for pattern in patterns)
+
+
+def _matching_none(patterns: Iterable[str], listed: Sequence[Listed]) -> list[str]:
+    addresses = [address_of(each) for each in listed]
+    return [pattern for pattern in patterns if not any(fnmatchcase(address, pattern) for address in addresses)]
 
 
 def _tool(listed: types.Tool, keywords: dict[str, Any]) -> Any:

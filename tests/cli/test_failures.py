@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from frontmcp import ConfigurationError
 from frontmcp.cli.failures import explain, place_of
 from frontmcp.errors.stacks import PACKAGE
 
@@ -52,3 +53,10 @@ def test_our_own_code_is_never_the_place(package, folder):
     ours = PACKAGE.with_name(package) / "jobs.py"
     error = raised_through(Path("/elsewhere/one.py"), ours)
     assert place_of(error, folder / "server") == "/elsewhere/one.py:2"
+
+
+def test_problems_that_frontmcp_finds_are_a_list(folder):
+    with pytest.raises(ConfigurationError) as caught:
+        raise ConfigurationError(["one", "two"])
+    group = BaseExceptionGroup("tasks", [caught.value])
+    assert explain(group, folder).endswith("2 problems:\n  - one\n  - two")

@@ -321,6 +321,8 @@ REMOTE = {"type": "object", "properties": {"a": {"$ref": "https://example.com/nu
             {"tools": {"a*": {"name": "x"}}},
             "'ask' can't .* 'x', as .* 'add'",
         ),
+        (types.Tool(name="purge", input_schema=OBJECT), {"exclude": ["ask", "purgee"]}, 'exclude="purgee" matches no'),
+        (types.Tool(name="ok", input_schema=OBJECT), {"include": ["ok", "stok_*"]}, r'include="stok_\*" matches no'),
     ],
 )
 async def test_what_can_not_be_served_stops_the_start(tool: Any, keywords: Any, wrong: str) -> None:
@@ -347,8 +349,13 @@ def test_headers_are_for_urls(legacy: Legacy) -> None:
 
 
 def test_an_app_for_a_url_wants_a_name() -> None:
-    with pytest.raises(ConfigurationError, match="id= or a name="):
-        FrontMcp("new", apps=[App.from_mcp("https://example.com/mcp")]).check()
+    with pytest.raises(ConfigurationError, match=r"App\.from_mcp: a URL or a command has no name: add an id="):
+        App.from_mcp("https://example.com/mcp")
+
+
+def test_a_mode_that_there_is_not_is_refused(legacy: Legacy) -> None:
+    with pytest.raises(ConfigurationError, match=r"mode='legcy' must be one of 'auto', 'legacy', '2026-07-28'$"):
+        App.from_mcp(legacy.server, mode="legcy")
 
 
 async def test_progress_and_log_messages_reach_the_client(legacy: Legacy) -> None:
@@ -456,7 +463,7 @@ async def until(met: Any) -> None:
 
 async def test_what_changes_there_changes_here(legacy: Legacy, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
-    server = serving(legacy, include=["add", "new*", "remote"])
+    server = serving(legacy, exclude=["[!anr]*", "ask", "refuse"])
     async with create_direct(server) as direct:
 
         async def listener(what: str) -> None:
@@ -617,6 +624,30 @@ async def test_a_fastmcp_server_is_served() -> None:
         [tool] = await direct.list_tools()
         assert (tool.name, tool.description) == ("double", "Double a number.")
         assert (await direct.call_tool("double", {"n": 4})).structured_content == {"result": 8}
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "2025-11-25"])
+async def test_a_fastmcp_server_asks_and_tells(era: str) -> None:
+    fastmcp = pytest.importorskip("fastmcp", exc_type=ImportError)
+    old = fastmcp.FastMCP("old")
+    seen: list[Any] = []
+
+    @old.tool
+    async def hire() -> str:
+        ctx = fastmcp.server.dependencies.get_context()
+        await ctx.report_progress(1, 2, "asking")
+        return (await ctx.elicit("Who?", str)).data
+
+    class Watch(Plugin):
+        @hookimpl
+        async def on_progress(self, call: Call, update: Any) -> None:
+            seen.append((update.progress, update.total, update.message))
+
+    server = FrontMcp("new", apps=[App.from_mcp(old)], plugins=[Watch()])
+    async with connect(server, Road(era)) as client:
+        client.on_elicitation(lambda message, schema: {"value": "Nour"})
+        assert (await client.tools.call("hire")).raw.structured_content == {"result": "Nour"}
+    assert set(seen) == {(1, 2, "asking")}
 
 
 async def test_a_lost_server_stops_the_start_or_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
