@@ -247,6 +247,6 @@ def test_a_wire_that_was_replaced_hears_of_no_changes() -> None:
         wires.append(weakref.ref(served.wire))
         change()
     last = served.wire
-    assert served._listeners == [last.changes.publish]
+    assert served._changes._listeners == [last.changes.publish]
     gc.collect()
     assert [wire for wire in wires if wire() is not None] == []
