@@ -22,6 +22,9 @@ FORGOTTEN: Final = "frontmcp.forgotten"
 REFUSED: Final = "frontmcp.refused"
 """The ``data`` of an error about a caller whom the server does not let in."""
 
+UNLIMITED: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+"""A call that waits for its answer holds a connection: how many may is for limits to say, not for the client's pool."""
+
 _UNSENT_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -65,7 +68,7 @@ def _server(options: UpstreamOptions, headers: Mapping[str, str], closed: Callab
 async def _http(options: UpstreamOptions, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     timeout = httpx2.Timeout(options.connect_timeout, read=None)
     async with (
-        _HttpClient(headers=dict(headers), auth=options.auth, timeout=timeout) as http,
+        _HttpClient(headers=dict(headers), auth=options.auth, timeout=timeout, limits=UNLIMITED) as http,
         streamable_http_client(options.target, http_client=http) as streams,
     ):
         yield streams

@@ -480,6 +480,16 @@ async def test_a_cancelled_call_is_cancelled_behind_the_url(remote: Remote, mode
             await remote.cancelled.wait()
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_one_caller_may_have_many_calls_that_wait(remote: Remote, mode: str) -> None:
+    app = App.from_mcp(remote.url, id="old", mode=mode, connect_timeout=2)
+    async with create_direct(FrontMcp("new", apps=[app])) as direct, anyio.create_task_group() as group:
+        for _ in range(120):
+            group.start_soon(said, direct, "wait")
+        await until(lambda: len(remote.seen) == 120)
+        group.cancel_scope.cancel()
+
+
 async def test_what_changes_behind_the_url_changes_here(remote: Remote) -> None:
     async with create_direct(FrontMcp("new", apps=[App.from_mcp(remote.url, id="old")])) as direct:
         remote.names.append("more")
