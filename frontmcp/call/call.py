@@ -171,8 +171,8 @@ class Call:
         self.orphans = (*self.orphans, orphan)
 
     def unlink_signal(self) -> None:
-        """Let go of the caller's signal once the call has ended."""
-        if self.budget is not None and self._signal is not None:
+        """Let go of the caller's signal once the call has ended; a thread that runs on has nothing else to see."""
+        if self.budget is not None and self._signal is not None and not self.orphans:
             self._signal.unlink()
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from frontmcp import (
@@ -433,6 +434,30 @@ async def test_a_run_is_cancelled_for_who_waits_too() -> None:
             await direct.cancel_job(ids[0])
         assert (errors[0].code, (await direct.get_job_status(ids[0]))["state"]) == ("RUN_CANCELLED", "cancelled")
         assert (await direct.cancel_job(ids[0]))["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("by", ["cancel_job", "the server stops", "timeout_ms"])
+async def test_a_body_in_a_thread_sees_by_its_signal_that_its_run_is_cancelled(by: str) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    @Job(timeout_ms=50 if by == "timeout_ms" else 10_000)
+    def busy(ctx: JobContext) -> None:
+        begun.set()
+        while not ctx.signal.aborted and not ended.wait(0.005):
+            pass
+        ended.set()
+
+    try:
+        async with create_direct(serve(busy)) as direct:
+            started = await direct.execute_job("busy", background=True)
+            assert await anyio.to_thread.run_sync(begun.wait, 10)
+            if by == "cancel_job":
+                await direct.cancel_job(started["runId"])
+            if by != "the server stops":
+                assert await anyio.to_thread.run_sync(ended.wait, 10)
+        assert await anyio.to_thread.run_sync(ended.wait, 10)
+    finally:
+        ended.set()
 
 
 async def test_what_has_ended_is_not_cancelled_any_more() -> None:
