@@ -342,4 +342,7 @@ async def _mend(connection: Connection, error: MCPError) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    return describe(error) if not isinstance(error, ValidationError) else "it answers with what is no result"
+    if isinstance(error, ValidationError):
+        return "it answers with what is no result"
+    # What the other server wrote, and in further lines what the SDK could not read of its answer.
+    return describe(error).partition("\n")[0]

@@ -500,6 +500,17 @@ async def test_what_stands_on_two_pages_is_served_once(legacy: Legacy) -> None:
     assert [tool.description for tool in tools if tool.name == "add"] == ["Add two numbers"]
 
 
+async def test_a_server_writes_no_lines_of_ours() -> None:
+    async def refuse(ctx: Any, params: Any) -> Any:
+        raise MCPError(types.INVALID_PARAMS, "not now\nERROR frontmcp: forged")
+
+    server = Server("legacy", on_list_tools=refuse)
+    with pytest.raises(ConfigurationError, match="can't be reached: not now; start it") as raised:
+        async with create_direct(FrontMcp("new", apps=[App.from_mcp(server)])):
+            pass
+    assert "forged" not in str(raised.value)
+
+
 async def test_a_list_that_never_ends_is_cut_and_told(
     legacy: Legacy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
