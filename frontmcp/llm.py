@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
@@ -194,28 +195,42 @@ class ModelConfig:
         return self.api_key.get_secret_value() if self.api_key is not None else os.environ.get(variable)
 
     def problems(self, options: type[BaseModel]) -> list[str]:
-        """What is wrong with ``extra`` as the options of an adapter, in words and without the values."""
+        """What is wrong with ``base_url``, and with ``extra`` as an adapter's options, without the values."""
+        problems = []
+        if self.base_url is not None and not _is_url(self.base_url):
+            problems.append('"base_url" must be a URL that begins with http:// or https://')
         try:
             options(**self.extra)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            return [_wrong(each["loc"], each["msg"], options) for each in found]
-        return []
+            problems += [_wrong(each["loc"], each["msg"], options) for each in found]
+        return problems
 
 
 def _wrong(path: Sequence[int | str], what: str, options: type[BaseModel]) -> str:
-    name, known = ".".join(map(str, path)), options.model_fields
+    name, known = ".".join(map(str, path)), ["model", "api_key", "base_url", *options.model_fields]
     hint = "" if name in known else nearest(name, known) or f"; there are {', '.join(known)}"
     return f"{name}: {what}{hint}"
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 class ModelError(InternalMcpError):
     """A language model could not be asked, or its answer makes no sense.
 
     The message is written by the adapter, and says nothing that was asked, and nothing secret.
+
+    :ivar reason: for the log: the status of an HTTP answer, or the class of what the connection failed with.
     """
 
     code = "MODEL_ERROR"
+    reason: str | None = None
 
 
 class ModelAccessError(ModelError):
@@ -231,13 +246,19 @@ class ModelRequestError(ModelError):
 
 
 class ModelUnavailableError(ModelError):
-    """A model does not answer: no connection, no answer in time, or a failure at its provider's."""
+    """A model does not answer: no connection, no answer in time, or a failure at its provider's.
+
+    :param reason: as of `ModelError`.
+    """
 
     code = "MODEL_UNAVAILABLE"
     public = True
 
-    def __init__(self, message: str = "The model does not answer. Try again later") -> None:
+    def __init__(
+        self, message: str = "The model does not answer. Try again later", *, reason: str | None = None
+    ) -> None:
         super().__init__(message)
+        self.reason = reason
 
 
 class ModelRateLimitError(ModelError):
@@ -308,6 +329,12 @@ def error_of_status(status: int, headers: Mapping[str, str], reason: object = No
         left out, since a message of the provider's may repeat what was asked.
     """
     said = f"{status}, {reason}" if isinstance(reason, str) and _WORD.fullmatch(reason) else str(status)
+    error = _error_of_status(status, headers, said)
+    error.reason = said
+    return error
+
+
+def _error_of_status(status: int, headers: Mapping[str, str], said: str) -> ModelError:
     if status == 429:
         return ModelRateLimitError(_retry_after(headers))
     if status in (401, 403):

@@ -5,11 +5,8 @@ The loop is loaded with the first agent; a server without one does not wait for 
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Final
-
-from pydantic import PlainValidator
+from typing import Any, Final
 
 from frontmcp import Option, Plugin, hookimpl
 from frontmcp.interfaces import ModelAdapter, ModelConfig
@@ -24,12 +21,8 @@ def _load(module: str) -> Any:
     return import_module(f"{__name__}.{module}")
 
 
-def _read(model: str, value: Any) -> Any:
-    return getattr(_load("options"), model).model_validate(value)
-
-
 def _option(name: str, model: str) -> Option:
-    return Option(name, Annotated[Any, PlainValidator(partial(_read, model))], kinds=("agent",))
+    return Option(name, f"{__name__}.options:{model}", kinds=("agent",))
 
 
 class Agents(Plugin):

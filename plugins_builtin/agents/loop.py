@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ from plugins_builtin.agents.offer import Offer, Offers, swarm_of
 from plugins_builtin.agents.options import Execution
 from plugins_builtin.agents.reports import Reports
 from plugins_builtin.agents.telling import read_answer, read_arguments, told_failure, told_of
+
+logger = logging.getLogger("frontmcp.agents")
 
 T = TypeVar("T")
 Hook = Callable[..., Awaitable[Any]] | None
@@ -234,16 +237,28 @@ class Run:
 
     async def _complete(self, turn: ModelTurn) -> Completion:
         adapter = self._loop.adapter
-        asked = turn.prompt, turn.tools or None, turn.options
-        if self._loop.execution.enable_streaming and isinstance(adapter, StreamingModelAdapter):
-            completion = await self._streamed(adapter.stream(*asked))
-        else:
-            completion = await adapter.completion(*asked)
+        try:
+            completion = await self._asked(adapter, turn)
+        except ModelError as error:
+            logger.warning(
+                "%s: %s failed: %s",
+                self._call.entry.definition.place,
+                self._loop.llm.shown,
+                ", ".join(filter(None, [error.code, error.reason])),
+                extra=dict(self._call.log_fields),
+            )
+            raise
         completion = _sound(completion, f"The adapter {type(adapter).__name__}")
         if completion.content and not completion.content.isascii():
             # Half of a character, where text was cut off, could be neither sent nor kept.
             completion = replace(completion, content=sendable(completion.content))
         return completion
+
+    async def _asked(self, adapter: ModelAdapter, turn: ModelTurn) -> Any:
+        asked = turn.prompt, turn.tools or None, turn.options
+        if self._loop.execution.enable_streaming and isinstance(adapter, StreamingModelAdapter):
+            return await self._streamed(adapter.stream(*asked))
+        return await adapter.completion(*asked)
 
     async def _streamed(self, stream: Any) -> Any:
         async with aclosing(stream):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, model_validator
 
@@ -67,6 +68,14 @@ class Llm(BaseModel):
         """What else is given may be as secret as the key."""
         extra = self.model_extra or {}
         return ((name, value) for name, value in super().__repr_args__() if name not in extra)
+
+    @property
+    def shown(self) -> str:
+        """Provider and host, for the log; of a URL nothing else, since there may be a password in it."""
+        if self.provider is None:
+            return f"the adapter {type(self.adapter).__name__}"
+        host = urlsplit(self.base_url).netloc.rpartition("@")[2] if self.base_url is not None else ""
+        return f"the provider {self.provider}" + (f" at {host}" if host else "")
 
     @property
     def for_providers(self) -> list[str]:

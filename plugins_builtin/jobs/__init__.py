@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
-
-from pydantic import PlainValidator
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from frontmcp import Call, CallNext, ConfigurationError, Option, Plugin, hookimpl
 from plugins_builtin.jobs import specs
@@ -26,10 +24,6 @@ def _load(module: str) -> Any:
     return import_module(f"{__name__}.{module}")
 
 
-def _read_config(value: Any) -> Any:
-    return _load("service").JobsConfig.model_validate(value)
-
-
 def _check_surface(entry: Any) -> None:
     """Refuse what could be started and never run: an attempt is made on the surface ``job``."""
     when = entry.options.get("available_when")
@@ -44,7 +38,7 @@ class Jobs(Plugin):
     name = "jobs"
     kinds = ("job", "workflow")
     options = (
-        Option("jobs_config", Annotated[Any, PlainValidator(_read_config)], server=True),
+        Option("jobs_config", "frontmcp.interfaces.jobs:JobsConfig", server=True),
         Option("task", Literal[True, "required"], kinds=("tool", "agent")),
     )
 

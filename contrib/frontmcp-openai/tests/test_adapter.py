@@ -356,6 +356,12 @@ class TestPlugin:
             '"model"', "there", "timeout:", "tempature:",
         ]  # fmt: skip
         with pytest.raises(ConfigurationError) as raised:
+            OpenAI().model_adapter(self.config(base_url="localhost:11434", extra={"modle": "gpt-5"}))
+        assert raised.value.problems == [
+            '"base_url" must be a URL that begins with http:// or https://',
+            'modle: Extra inputs are not permitted; did you mean "model"?',
+        ]
+        with pytest.raises(ConfigurationError) as raised:
             OpenAI().model_adapter(self.config(extra={"timeout": SECRET}))
         assert SECRET not in str(raised.value)
 

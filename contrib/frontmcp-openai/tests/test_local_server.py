@@ -122,9 +122,10 @@ async def test_a_wrong_key_is_no_secret_and_not_the_clients_business(served: tup
     assert "sk-wrong" not in str(refused.value)
 
 
-async def test_a_server_that_is_away_is_told_as_such() -> None:
+async def test_a_server_that_is_away_is_told_as_such(caplog: pytest.LogCaptureFixture) -> None:
     server = server_of("http://127.0.0.1:1/v1", llm={"max_retries": 0})
     async with create_direct(server) as direct:
         with pytest.raises(FrontMcpError) as away:
             await direct.call_tool("invoke_triage", {"query": "How is T-1?"})
     assert away.value.code == "MODEL_UNAVAILABLE"
+    assert "the provider openai at 127.0.0.1:1 failed: MODEL_UNAVAILABLE, ConnectError" in caplog.text

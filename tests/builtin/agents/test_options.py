@@ -17,12 +17,20 @@ from frontmcp import (
     Completion,
     ConfigurationError,
     FrontMcp,
+    FrontMcpError,
     Plugin,
     Tool,
     create_direct,
     hookimpl,
 )
-from frontmcp.interfaces import ModelConfig, ModelOptions, ModelPrompt, ModelTool
+from frontmcp.interfaces import (
+    ModelConfig,
+    ModelOptions,
+    ModelPrompt,
+    ModelTool,
+    ModelUnavailableError,
+    error_of_status,
+)
 from frontmcp.testing import ScriptedModel
 
 SECRET = "sk-very-5ecre7"
@@ -280,3 +288,32 @@ def test_the_engine_loads_with_the_first_agent(agents: str, loaded: list[str]) -
     assert set(loaded) <= set(modules)
     assert "sampling" not in modules
     assert agents != "0" or modules == loaded
+
+
+def test_the_nearest_option_is_named() -> None:
+    wrong = agent({"adapter": ScriptedModel()}, execution={"max_iteration": 3}, swarm={"visible_agent": []})
+    told = "\n".join(problems(wrong))
+    assert 'max_iteration: Extra inputs are not permitted; did you mean "max_iterations"?' in told
+    assert 'visible_agent: Extra inputs are not permitted; did you mean "visible_agents"?' in told
+
+
+async def test_a_model_that_fails_is_in_the_log_without_what_was_asked(caplog: pytest.LogCaptureFixture) -> None:
+    class Away(Plugin):
+        @hookimpl
+        def model_adapter(self, config: ModelConfig) -> Any:
+            return ScriptedModel(ModelUnavailableError(reason="ConnectError"), error_of_status(404, {}, "no_model"))
+
+    llm = {"provider": "away", "api_key": SECRET, "base_url": f"http://me:{SECRET}@models.test:1/v1?key={SECRET}"}
+    server = FrontMcp("desk", plugins=[Away()], agents=[agent(llm, system_instructions="A secret")])
+    async with create_direct(server) as direct:
+        for _ in range(2):
+            with pytest.raises(FrontMcpError):
+                await direct.call_tool("invoke_helper", {})
+    told = [record.getMessage() for record in caplog.records if record.name == "frontmcp.agents"]
+    assert [line.rpartition(": ")[2] for line in told] == [
+        "MODEL_UNAVAILABLE, ConnectError",
+        "MODEL_REQUEST_INVALID, 404, no_model",
+    ]
+    assert all('Agent "helper"' in line and "the provider away at models.test:1 failed" in line for line in told)
+    assert SECRET not in caplog.text
+    assert "A secret" not in caplog.text

@@ -298,8 +298,8 @@ def _our_errors() -> Iterator[None]:
             # The stream of an answer that had begun tells of an error.
             raise ModelUnavailableError from None
         raise error_of_status(error.status_code, error.response.headers, _type(error.body)) from None
-    except (anthropic.APIConnectionError, httpx2.TransportError):
-        raise ModelUnavailableError from None
+    except (anthropic.APIConnectionError, httpx2.TransportError) as error:
+        raise ModelUnavailableError(reason=type(error.__cause__ or error).__name__) from None
     except (anthropic.AnthropicError, ValueError, TypeError, AttributeError, KeyError):
         raise ModelError(NO_SENSE) from None
 

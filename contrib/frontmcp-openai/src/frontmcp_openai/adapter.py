@@ -271,8 +271,8 @@ def _our_errors() -> Iterator[None]:
         raise
     except openai.APIStatusError as error:
         raise error_of_status(error.status_code, error.response.headers, error.code) from None
-    except (openai.APIConnectionError, httpx2.TransportError):
-        raise ModelUnavailableError from None
+    except (openai.APIConnectionError, httpx2.TransportError) as error:
+        raise ModelUnavailableError(reason=type(error.__cause__ or error).__name__) from None
     except openai.APIError as error:
         # An error in the middle of a stream has no status.
         raise (ModelUnavailableError() if error.code != "invalid_prompt" else ModelError(NO_SENSE)) from None
