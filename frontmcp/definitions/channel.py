@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
 
 from mcp_types import Icon
 
+from frontmcp.arguments import called
 from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.channel import ChannelContext
@@ -101,6 +102,10 @@ class Channel(Definition):
         timeout: Timeout | None = None,
         **options: Any,
     ) -> None:
+        if not isinstance(source, Mapping):
+            raise ConfigurationError(
+                f'Channel: source= takes a dict such as {{"type": "manual"}}, not {called(source)}'
+            )
         self.event_source: Mapping[str, Any] = dict(source)
         self.tools = tuple(tools)
         self.replay = dict(replay or {})

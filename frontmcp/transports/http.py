@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -114,8 +114,7 @@ def http_app(served: Any, options: HttpOptions) -> HttpApp:
     wire.trusted_proxy_depth = options.trusted_proxy_depth
     wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
-    if any(getattr(route, "path", None) == options.path for route in provided):
-        raise ConfigurationError(f"a plugin has a route at {options.path}, where MCP is; change one of the two paths")
+    _check_paths({route.path for route in provided if hasattr(route, "path")}, options.path)
     if not options.stateless and wire.in_flight not in wire.server.middleware:
         wire.server.middleware.append(wire.in_flight)
     limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
@@ -130,6 +129,16 @@ def http_app(served: Any, options: HttpOptions) -> HttpApp:
         middleware=_middleware(options),
         lifespan=lambda _: sessions.run(),
     )
+
+
+def _check_paths(provided: Set[str], path: str) -> None:
+    """Check that no route of a plugin stands where it would hear nothing.
+
+    :raises ConfigurationError: one does; lists every problem.
+    """
+    ours = {"/healthz": "health is told", "/readyz": "readiness is told", path: "MCP is"}
+    if taken := sorted(provided & ours.keys()):
+        raise ConfigurationError(f"a plugin has a route at {at}, where {ours[at]}; change its path" for at in taken)
 
 
 def _sessions(wire: Wire, options: HttpOptions) -> StreamableHTTPSessionManager:

@@ -26,8 +26,16 @@ def run_stdio(served: Any) -> None:
     """
     served.check()
     warn_of_missing_descriptions(served.pipeline.registry)
+    _warn_of_routes(served)
     served.wire.server.transport = "stdio"
     anyio.run(_serve, served)
+
+
+def _warn_of_routes(served: Any) -> None:
+    """Tell of what plugins serve over HTTP alone, such as webhooks."""
+    routes = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
+    if paths := [route.path for route in routes if hasattr(route, "path")]:
+        logger.warning("over stdio nobody reaches %s: serve over HTTP for that", ", ".join(paths))
 
 
 async def _serve(served: Any) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, field_validator
+
+from frontmcp.errors import nearest
 
 AGENT_COMPLETED: Final = "agent.completed"
 JOB_COMPLETED: Final = "job.completed"
@@ -32,12 +35,21 @@ class WebhookSource(_Source):
     """
 
     type: Literal["webhook"]
-    path: str = Field(pattern=r"^/[^\s{}?#]*$")
+    path: str
     secret: SecretStr | None = None
     signature_header: str = "x-hub-signature-256"
     signature_prefix: str = "sha256="
     max_body: int = Field(1024 * 1024, gt=0)
     max_concurrent: int = Field(100, gt=0)
+
+    @field_validator("path")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if not value.startswith("/"):
+            raise ValueError('a path begins with "/"')
+        if re.search(r"[\s{}?#]", value):
+            raise ValueError("a path has no spaces, and none of { } ? #")
+        return value
 
     @field_validator("secret", mode="before")
     @classmethod
@@ -120,3 +132,17 @@ class Replay(BaseModel):
 
 Source: TypeAlias = WebhookSource | AppEventSource | ManualSource | AgentCompletionSource | JobCompletionSource
 SOURCE: Final[TypeAdapter[Source]] = TypeAdapter(Annotated[Source, Field(discriminator="type")])
+TYPES: Final = {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(Source)}
+
+
+def told(issue: Mapping[str, Any]) -> str:
+    """What is wrong with a source or a replay, in words, with the nearest name that is known."""
+    match issue["type"]:
+        case "extra_forbidden":
+            model = TYPES.get(issue["loc"][0], Replay)
+            return f"{issue['msg']}{nearest(str(issue['loc'][-1]), model.model_fields)}"
+        case "union_tag_not_found":
+            return f'it needs a "type": one of {", ".join(TYPES)}'
+        case "union_tag_invalid":
+            return f"type: it is one of {', '.join(TYPES)}{nearest(issue['ctx']['tag'], TYPES)}"
+    return str(issue["msg"]).removeprefix("Value error, ")

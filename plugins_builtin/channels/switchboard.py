@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from frontmcp import Caller, RequestContext, Resource
 from frontmcp.errors import FrontMcpError, describe
-from plugins_builtin.channels.sources import SOURCE, Replay, Source, WebhookSource
+from plugins_builtin.channels.sources import SOURCE, Replay, Source, WebhookSource, told
 from plugins_builtin.channels.webhook import Webhook
 
 logger = logging.getLogger("frontmcp.channels")
@@ -64,7 +64,7 @@ class Switchboard:
         except ValidationError as error:
             what = "replay" if error.title == "Replay" else "source"
             self.problems += [
-                f"{definition.place}: {what}{_path(each['loc'])}: {each['msg'].removeprefix('Value error, ')}"
+                f"{definition.place}: {what}{_path(each['loc'])}: {told(each)}"
                 for each in error.errors(include_url=False, include_input=False)
             ]
             return None

@@ -222,3 +222,15 @@ def test_a_lifespan_that_fails_later_ends_the_server_though_the_client_stays(tmp
     server.wait_for("the server stops, because its lifespan failed: the database is gone")
     assert server.process.wait(timeout=20) == 1
     server.end()
+
+
+def test_what_is_served_over_http_alone_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "from frontmcp import Channel, FrontMcp\n"
+        "@Channel(source={'type': 'webhook', 'path': '/hooks/hub', 'secret': 'x'})\n"
+        "async def hub(payload: str) -> None: ...\n"
+        "FrontMcp('desk', channels=[hub]).run()\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], input="", capture_output=True, text=True, timeout=30)
+    assert "over stdio nobody reaches /hooks/hub: serve over HTTP for that" in done.stderr

@@ -378,9 +378,13 @@ class TestStart:
     @pytest.mark.parametrize(
         ("source", "said"),
         [
-            ({"type": "webhok"}, "source: Input tag 'webhok' found"),
+            ({"type": "webhok"}, "source: type: it is one of webhook, app-event, "),
+            ({"type": "webhok"}, 'job-completion; did you mean "webhook"?'),
+            ({}, 'source: it needs a "type": one of webhook, '),
+            ({"type": "webhook", "path": "/a", "secrt": "x"}, 'Extra inputs are not permitted; did you mean "secret"?'),
+            ({"type": "webhook", "path": "/a?b"}, "a path has no spaces, and none of { } ? #"),
             ({"type": "webhook"}, "source.webhook.path: Field required"),
-            ({"type": "webhook", "path": "hooks"}, "source.webhook.path: String should match"),
+            ({"type": "webhook", "path": "hooks"}, 'source.webhook.path: a path begins with "/"'),
             ({"type": "webhook", "path": "/a", "secret": ""}, "source.webhook.secret: is empty"),
             ({"type": "webhook", "path": "/a", "secret": {"env": "NO_SUCH"}}, "the environment has no NO_SUCH"),
             ({"type": "app-event"}, "source.app-event.event: Field required"),
@@ -392,6 +396,10 @@ class TestStart:
         assert problem.startswith('Channel "news" (')
         assert __file__ in problem
         assert said in problem
+
+    def test_a_source_that_is_no_dict_is_told(self) -> None:
+        with pytest.raises(ConfigurationError, match=r'source= takes a dict such as {"type": "manual"}, not an object'):
+            Channel("news", source="webhook")  # type: ignore[arg-type]
 
     def test_every_problem_is_told_at_once_and_no_secret(self) -> None:
         problems = self.problems(

@@ -209,3 +209,9 @@ async def test_a_webhook_at_the_path_of_mcp_would_hear_nothing_and_stops_the_sta
     with pytest.raises(ConfigurationError, match="a plugin has a route at /api, where MCP is"):
         server.http_app(path="/api")
     server.http_app()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_a_webhook_where_health_is_told_stops_the_start(path: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"a plugin has a route at {path}, where .* is told; change its path"):
+        server_of(lambda payload: None, path=path).http_app()
