@@ -86,6 +86,10 @@ class Pipeline:
         around, guard = steps["around_execute"], steps["guard_call"]
         will = compile_all(steps["will_execute"])
         chain = self.plugins.chain
+        # A result of the core's own making is checked already, unless a plugin had it in its hands.
+        recheck = any(not self.plugins.is_built_in(step.plugin) for step in steps["format_result"])
+        if (output := getattr(entry.definition, "output", None)) is not None:
+            output.prepare(verifies=recheck)
         return Plan(
             invoke=entry.invoke,
             visible=chain("entry_visible", entry),
@@ -95,8 +99,7 @@ class Pipeline:
             around=compile_wrappers(around, self._execute) if around else None,
             did=compile_all(steps["did_execute"]),
             format=chain("format_result", entry) or Call.format,
-            # A result of the core's own making is checked already, unless a plugin had it in its hands.
-            recheck=any(not self.plugins.is_built_in(step.plugin) for step in steps["format_result"]),
+            recheck=recheck,
             progress=chain("on_progress", entry),
             notify=chain("on_notify", entry),
             steps={hook: found for hook, found in steps.items() if found},

@@ -12,7 +12,7 @@ from pydantic_core import SchemaSerializer
 
 from frontmcp.errors import ConfigurationError, InvalidOutputError
 from frontmcp.schema.issues import data_path, issues
-from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, admits_null, check_schema, wrapped_schema
+from frontmcp.schema.raw import Json, JsonSchema, SchemaCheck, admits_null, check_schema, load_engine, wrapped_schema
 from frontmcp.schema.types import Shape, adapter_of, culprit, schema_of, type_of_shape
 from frontmcp.schema.values import as_object, dotted, json_text, jsonable, unserializable
 
@@ -52,6 +52,14 @@ class Output:
     def object_schema(self) -> Json:
         """As listed to clients up to 2025-11-25, whose results are objects."""
         return self.schema if self.is_object else wrapped_schema(self.schema)
+
+    def prepare(self, *, verifies: bool) -> None:
+        """Load what is needed to check results, for else the first call would wait for it.
+
+        :param verifies: whether there may be results to `verify`.
+        """
+        if verifies or isinstance(self._recheck, SchemaCheck):
+            load_engine()
 
     def check(self, value: Any) -> Any:
         """JSON data from a value.

@@ -47,6 +47,11 @@ class SchemaCheck:
         return self._compiled(data)
 
 
+def load_engine() -> None:
+    """Load what a `SchemaCheck` is compiled by, before a call has to wait for it."""
+    import frontmcp.schema.engine  # noqa: F401
+
+
 def check_schema(schema: Json) -> None:
     """Refuse a schema that is not valid, or refers outside itself.
 
