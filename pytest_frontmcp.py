@@ -78,7 +78,7 @@ def _road(**named: Any) -> Road:
     try:
         return Road(**{key: value for key, value in named.items() if value is not None})
     except ValueError as error:
-        pytest.fail(f"@pytest.mark.mcp: {error}", pytrace=False)
+        raise pytest.fail.Exception(f"@pytest.mark.mcp: {error}", pytrace=False) from None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,7 +89,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     except pytest.FixtureLookupError as error:
         if error.argname != "server" or not {"mcp", "hooks"}.intersection(getattr(item, "fixturenames", ())):
             raise
-        pytest.fail(NO_SERVER, pytrace=False)
+        raise pytest.fail.Exception(NO_SERVER, pytrace=False) from None
 
 
 @pytest.fixture

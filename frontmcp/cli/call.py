@@ -21,6 +21,7 @@ from frontmcp.errors import (
     ElicitationNotSupportedError,
     FrontMcpError,
     InvalidInputError,
+    InvalidOutputError,
     JobNotFoundError,
     ToolExecutionError,
     ToolNotFoundError,
@@ -28,6 +29,7 @@ from frontmcp.errors import (
     nearest,
     to_result,
 )
+from frontmcp.pipeline.failures import CALL_NOTE
 from frontmcp.server import FrontMcp
 
 Output: TypeAlias = Literal["text", "json"]
@@ -269,7 +271,9 @@ def failure(server: FrontMcp, wanted: ToolCall, answered: Answered, folder: Path
         return Failure(f'tool "{wanted.tool}" {CAN_NOT_ASK} ({error.code})')
     if isinstance(error, InvalidInputError):
         said = ": ".join(filter(None, [str(error), _issues(error)]))
-        return Failure(f"{said}{_nearest_run(server, error)} ({error.code})")
+        return Failure(f"{said}{_nearest_run(server, error) or _inner_call(error)} ({error.code})")
+    if isinstance(error, InvalidOutputError):
+        return Failure(f"{': '.join([str(error), *_other_notes(error)])}{_inner_call(error)} ({error.code})")
     return Failure(f"{error} ({', '.join(filter(None, [error.code, _place(error, folder)]))})")
 
 
@@ -285,6 +289,20 @@ def _issues(error: InvalidInputError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, issue['path'])) or 'arguments'}: {issue['message']}" for issue in error.validation_errors
     )
+
+
+def _inner_call(error: BaseException) -> str:
+    """The path to the call that it is about, where that is not the one that was asked for."""
+    path = next((note.partition(": ")[0] for note in _notes(error) if note.startswith(CALL_NOTE)), "")
+    return f", {path}" if " → " in path else ""
+
+
+def _other_notes(error: BaseException) -> list[str]:
+    return [note for note in _notes(error) if not note.startswith(CALL_NOTE)]
+
+
+def _notes(error: BaseException) -> Sequence[str]:
+    return getattr(error, "__notes__", ())
 
 
 def _place(error: FrontMcpError, folder: Path) -> str | None:

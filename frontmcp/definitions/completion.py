@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from frontmcp.arguments import called
 from frontmcp.definitions.base import Definition, F, caller_namespace, place_of
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.errors import ConfigurationError
@@ -43,8 +44,12 @@ class Completable(Definition):
         what is decorated gets it too, ``handover.complete("id")``.
 
         :param argument: the name of a prompt's argument, or of a template's variable.
-        :raises ConfigurationError: it has a completer already.
+        :raises ConfigurationError: it has a completer already, or ``argument`` is no name.
         """
+        if not isinstance(argument, str):
+            raise ConfigurationError(
+                f'{self.place}: complete names no argument for {called(argument)}; write complete("id")'
+            )
 
         def define(function: F) -> F:
             if argument in self.completers:

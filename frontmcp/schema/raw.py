@@ -49,7 +49,7 @@ class SchemaCheck:
 
 def load_engine() -> None:
     """Load what a `SchemaCheck` is compiled by, before a call has to wait for it."""
-    import frontmcp.schema.engine  # noqa: F401
+    from frontmcp.schema.engine import Compiled  # noqa: F401
 
 
 def check_schema(schema: Json) -> None:

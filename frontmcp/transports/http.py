@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -335,8 +336,10 @@ def bind(options: HttpOptions) -> socket.socket:
         bound.bind((options.host, options.port))
     except OSError as error:
         bound.close()
+        is_host = error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror)
+        fix = "the host must be an address of this machine" if is_host else "try another port"
         raise ConfigurationError(
-            f"can't serve on {options.host} port {options.port}: {error.strerror}; try another port"
+            f"can't serve on {options.host} port {options.port}: {error.strerror}; {fix}"
         ) from error
     return bound
 

@@ -139,7 +139,8 @@ class Compiler:
     def _profile(self, name: str) -> Check:
         policy = self._options.profiles.get(name)
         if policy is None:
-            return self._unknown(f"profile '{name}' is not registered", name, self._options.profiles)
+            hint = "; define profiles= in the server's authorities option"
+            return self._unknown(f"profile '{name}' is not registered", self._options.profiles, hint)
         if name in self._trail:
             path = " → ".join([*self._trail[self._trail.index(name) :], name])
             return self._unknown(f"profile '{name}' refers to itself: {path}")
@@ -151,7 +152,7 @@ class Compiler:
     def _custom(self, name: str, config: Any) -> Check:
         evaluator = self._options.evaluators.get(name)
         if evaluator is None:
-            return self._unknown(f"custom evaluator '{name}' is not registered", name, self._options.evaluators)
+            return self._unknown(f"custom evaluator '{name}' is not registered", self._options.evaluators)
 
         async def check(context: Context) -> Outcome:
             answer = await _answer(evaluator(config, context))
@@ -159,9 +160,9 @@ class Compiler:
 
         return awaiting_input(check)
 
-    def _unknown(self, text: str, name: str = "", known: Iterable[str] = ()) -> Check:
+    def _unknown(self, text: str, known: Iterable[str] = (), hint: str = "") -> Check:
         names = ", ".join(f"'{each}'" for each in known)
-        self.problems.append(f"{text}; there are {names}" if names else text)
+        self.problems.append(f"{text}; there are {names}" if names else text + hint)
         return _refusing(Denial("policy", "policy", text))
 
 

@@ -61,6 +61,16 @@ async def refuse() -> str:
     raise PublicMcpError("There is no T-9.", "NO_TICKET")
 
 
+@Tool
+async def around(ctx: ToolContext) -> str:
+    return str(await ctx.call_tool("close"))
+
+
+@Tool(output_schema={"n": int})
+async def lie() -> Any:
+    return {"n": "many"}
+
+
 class Sure(BaseModel):
     sure: bool
 
@@ -84,7 +94,8 @@ async def quiet() -> str:
     return "hush"
 
 
-server = FrontMcp("desk", tools=[close, for_people, count, noisy, bug, refuse, erase, picture, secret, quiet])
+tools = [close, for_people, count, noisy, bug, refuse, around, lie, erase, picture, secret, quiet]
+server = FrontMcp("desk", tools=tools)
 """
 
 
@@ -222,6 +233,13 @@ def test_progress_and_messages_are_on_stderr(call):
             "an MCP client, or in a test with mcp.on_elicitation (ELICITATION_NOT_SUPPORTED)",
         ),
         (["close", "id"], 2, 'error: "id" is no argument: write key=value, or --json with an object'),
+        (["around"], 1, "error: Invalid tool input: id: Field required, in the call around → close (INVALID_INPUT)"),
+        (
+            ["lie"],
+            1,
+            "error: Tool output validation failed (output does not match outputSchema at n): "
+            "Input should be a valid integer, unable to parse string as an integer (INVALID_OUTPUT)",
+        ),
         (["close", "id=1", "id=2"], 2, 'error: "id" is given twice; a list is written id=\'["…", "…"]\''),
         (["close", "id=1", "--json", "{}"], 2, "error: give the arguments as key=value or as --json, not both"),
         (["close", "--json", "[]"], 2, 'error: --json must be an object, like {"id": "T-1"}'),

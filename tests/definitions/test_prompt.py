@@ -90,6 +90,17 @@ def test_two_apps_may_have_a_prompt_of_one_name_but_one_app_may_not() -> None:
 
 
 class TestCompleters:
+    def test_complete_without_an_argument_is_refused(self) -> None:
+        @Prompt
+        async def handover(id: str) -> str:
+            return id
+
+        with pytest.raises(ConfigurationError, match=r'complete names no argument for .*ids; write complete\("id"\)'):
+
+            @Prompt.of(handover).complete  # type: ignore[arg-type]
+            def ids(value: str) -> list[str]:
+                return [value]
+
     def test_what_is_decorated_gets_complete(self) -> None:
         @Prompt
         async def handover(id: str) -> str:

@@ -176,7 +176,9 @@ def mcp_road(request):
 )
 def test_a_wrong_mark_is_told(project: pytest.Pytester, mark: str, told: str) -> None:
     project.makepyfile(f"import pytest\n\n@pytest.mark.mcp({mark})\nasync def test_it(mcp): ...\n")
-    project.runpytest_inprocess("-p", "no:cacheprovider").stdout.fnmatch_lines([told])
+    ran = project.runpytest_inprocess("-p", "no:cacheprovider")
+    ran.stdout.fnmatch_lines([told])
+    ran.stdout.no_fnmatch_line("*During handling*")
 
 
 @pytest.mark.parametrize("fixture", ["mcp", "hooks"])
@@ -187,6 +189,7 @@ def test_without_a_server_fixture_it_says_what_to_write(project: pytest.Pytester
     ran.stdout.fnmatch_lines(
         ['*needs a fixture named "server" that returns your FrontMcp*', "*def server() -> FrontMcp:*"]
     )
+    ran.stdout.no_fnmatch_line("*During handling*")
 
 
 def test_a_server_that_is_none_is_told(project: pytest.Pytester) -> None:

@@ -674,6 +674,13 @@ def test_a_port_that_is_taken_is_named() -> None:
             make().run("http", port=port)
 
 
+def test_a_host_that_is_none_of_this_machine_is_named() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"192\.0\.2\.1 port 0: .*; the host must be an address of this machine"
+    ):
+        make().run("http", host="192.0.2.1", port=0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [

@@ -434,6 +434,11 @@ def test_wrong_options_of_the_server_stop_the_start(options: Any, named: str) ->
     assert named in str(refused.value)
 
 
+def test_a_profile_where_there_are_none_says_where_they_are_defined() -> None:
+    with pytest.raises(ConfigurationError, match="'admin' is not registered; define profiles= in the server's auth"):
+        desk("admin").check()
+
+
 def test_every_problem_is_told_at_once() -> None:
     @Tool(authorities="first")
     async def one() -> None: ...
