@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,6 +126,31 @@ class TestKept:
         assert (again.state, again.result) == (RunState.COMPLETED, {"a": 1})
         assert f"run {run.id} of job" in caplog.text
         assert again.logs == ["first", "second"]
+
+    async def test_a_run_that_begins_while_the_server_stops_is_left_to_the_next_start(
+        self, sqlite_store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begins = threading.Event()
+
+        async def step(run: Run, journal: Journal) -> Outcome:
+            async def work() -> int:
+                return 1
+
+            return Outcome(state=RunState.COMPLETED, result=await journal.step("work", work))
+
+        async with started(engine_of(sqlite_store), step) as engine:
+            begin = engine._records.begin  # type: ignore[attr-defined]
+
+            def slowly(run_id: str) -> bool:
+                begins.set()
+                time.sleep(0.5)
+                return bool(begin(run_id))
+
+            monkeypatch.setattr(engine._records, "begin", slowly)  # type: ignore[attr-defined]
+            run = await engine.submit(new_run())
+            assert await anyio.to_thread.run_sync(begins.wait, 10)
+        async with started(engine_of(sqlite_store), step) as engine:
+            assert (await ended(engine, run.id)).state is RunState.COMPLETED
 
 
 class TestMended:

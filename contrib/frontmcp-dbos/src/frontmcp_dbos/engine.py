@@ -284,19 +284,25 @@ class DbosJobEngine:
 
     async def _begun(self, run: Run) -> Live | None:
         """The run, now under way; None when it has ended."""
-        if self._stopping or self._moving:
-            self._live.pop(run.id, None)
-            raise LeftError
+        self._leave_if_it_ends(run)
         live = self._live.get(run.id)
         if live is None:
             if not await self._patiently(self._records.begin, run.id):
                 return None
             kept = await self._patiently(self._records.get, run.id)
+            # From here on whoever stops waits for it.
+            self._leave_if_it_ends(run)
             live = self._live[run.id] = Live(kept or run)
             if live.run.state is not RunState.PENDING:
                 logger.info('run %s of %s "%s" goes on where it was left', run.id, run.kind, run.name)
         live.run.started_at = live.run.started_at or time.time()
         return live
+
+    def _leave_if_it_ends(self, run: Run) -> None:
+        """Leave a run to a later start, or to the executor that this process becomes."""
+        if self._stopping or self._moving:
+            self._live.pop(run.id, None)
+            raise LeftError
 
     async def _executed(self, live: Live, run: Run) -> Outcome:
         outcome = CANCELLED
