@@ -361,6 +361,8 @@ class TestPlugin:
             '"base_url" must be a URL that begins with http:// or https://',
             'modle: Extra inputs are not permitted; did you mean "model"?',
         ]
+        with pytest.raises(ConfigurationError, match='"base_url" must be a URL'):
+            OpenAIAdapter("gpt-5", base_url="localhost:11434")
         with pytest.raises(ConfigurationError) as raised:
             OpenAI().model_adapter(self.config(extra={"timeout": SECRET}))
         assert SECRET not in str(raised.value)

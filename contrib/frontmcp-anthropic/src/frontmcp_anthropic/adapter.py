@@ -69,6 +69,7 @@ class AnthropicAdapter:
     :param base_url: of a gateway.
     :param http_client: for tests and proxies.
     :param options: those of `AnthropicOptions`.
+    :raises ConfigurationError: ``base_url`` or an option is wrong.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class AnthropicAdapter:
         **options: Any,
     ) -> None:
         self.model = model
+        if problems := ModelConfig("anthropic", base_url=base_url, extra=options).problems(AnthropicOptions):
+            raise ConfigurationError(problems)
         self._options = AnthropicOptions(**options)
         self._api_key = api_key
         self._base_url = base_url

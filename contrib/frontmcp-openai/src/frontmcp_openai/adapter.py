@@ -66,6 +66,7 @@ class OpenAIAdapter:
     :param base_url: of another provider, or of a server of your own.
     :param http_client: for tests and proxies.
     :param options: those of `OpenAIOptions`.
+    :raises ConfigurationError: ``base_url`` or an option is wrong.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class OpenAIAdapter:
         **options: Any,
     ) -> None:
         self.model = model
+        if problems := ModelConfig("openai", base_url=base_url, extra=options).problems(OpenAIOptions):
+            raise ConfigurationError(problems)
         self._options = OpenAIOptions(**options)
         self._api_key = api_key
         self._base_url = base_url
