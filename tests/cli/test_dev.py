@@ -68,8 +68,10 @@ async def test_it_starts_with_a_broken_file_and_ends_with_an_interrupt(serve, wr
     served = serve("dev", "desk.py", "--port", "0")
     served.line("^error: desk.py:1: ModuleNotFoundError")
     served.line("^nothing is served yet; waiting for a change$")
-    write("desk.py", desk(1, "import threading, os\nthreading.Timer(0.5, lambda: os._exit(7)).start()"))
+    write("desk.py", desk(1, "import os\n\n@server.tool(sync='inline')\ndef die() -> None:\n    os._exit(7)"))
     url = served.url()
+    with pytest.raises(Exception):
+        await text_of(url, "die")
     served.line("^error: the server has stopped, see above; waiting for a change$")
     write("desk.py", desk(2))
     served.line("^reloaded desk.py")
