@@ -153,7 +153,12 @@ class Claims:
             return f"{said} for a {scope}, only for {' and '.join(elsewhere)}"
         if scope == SERVER and name in INSTALLABLE:
             return f"{said}: pip install {INSTALLABLE[name]}, or another that does"
-        return f"{said}{nearest(name, {*self.names(scope), *keywords})}"
+        return f"{said}{nearest(name, {*self.names(scope), *keywords}) or self._perhaps()}"
+
+    def _perhaps(self) -> str:
+        """What is switched off and was never loaded may claim anything."""
+        unread = (info for info in self._infos if info.status == "disabled" and info.origin == "installed")
+        return "".join(f"; {info.title} is {info.status} ({info.reason}): perhaps it claims it" for info in unread)
 
     def check_kind(self, kind: str) -> str | None:
         """What is wrong with an entry of this kind, in words; None when somebody runs it."""

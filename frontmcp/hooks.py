@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from frontmcp.arguments import known_keywords
+from frontmcp.arguments import known_keywords, several
 from frontmcp.errors import ConfigurationError
 from frontmcp.hookspecs import HOOK_ATTRIBUTE, HookOptions, hook_options, mark
 
@@ -98,6 +98,9 @@ class Option:
     type: Any = Any
     kinds: Sequence[Kind] = ()
     server: bool = False
+
+    def __post_init__(self) -> None:
+        several("kinds", self.kinds)
 
 
 class Plugin:

@@ -77,6 +77,10 @@ class TestClaimed:
     def test_for_all_kinds_or_some(self, kinds: Any) -> None:
         assert problems_of(claiming("p", Option("mark", kinds=kinds)), tool_options={"mark": 1}) == []
 
+    def test_kinds_are_several(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"^kinds= takes a list"):
+            Option("mark", kinds="tool")
+
     def test_without_kinds_it_is_for_all_of_them_and_not_for_the_server(self) -> None:
         claims = claims_of(claiming("p", Option("mark", int)))
         assert [kind for kind in KINDS if "mark" not in claims.names(kind)] == []
@@ -118,6 +122,14 @@ class TestUnclaimed:
         audit.requires = ("aliasing",)
         (problem,) = problems_of(audit, "no:aliasing", tool_options={"audit": True})
         assert problem.endswith('plugin "acme.audit", which does, is off (needs "aliasing")')
+
+    def test_names_what_is_off_and_was_never_loaded(self) -> None:
+        claims = Claims(
+            [PluginInfo("acme-audit", "installed", None, "acme-audit 1.0", "disabled", "no:acme-audit")], {}
+        )
+        (problem,) = claims.check_options("tool", {"audit": 1}, "x")
+        assert problem.startswith('x: no plugin claims the option "audit"; plugin "acme-audit"')
+        assert problem.endswith("is disabled (no:acme-audit): perhaps it claims it")
 
     def test_says_for_what_it_is_claimed_instead(self) -> None:
         (on_tool,) = problems_of(Audit, tool_options={"audit_log": "x"})

@@ -36,6 +36,7 @@ from frontmcp.errors import (
     ProviderError,
     ServerBusyError,
     describe,
+    nearest,
     sendable,
     shorten,
     to_result,
@@ -372,3 +373,8 @@ async def test_no_log_record_of_a_call_carries_its_arguments(caplog: pytest.LogC
     assert caplog.records
     for record in caplog.records:
         assert CANARY not in str(record.__dict__)
+
+
+def test_what_shares_half_of_its_letters_is_not_near() -> None:
+    assert nearest("nope", ["openai", "jobs"]) == ""
+    assert nearest("opnai", ["openai", "jobs"]) == '; did you mean "openai"?'

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
+from frontmcp.definitions.upstream import is_server
 from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.hooks import Plugin
 from frontmcp.server import FrontMcp
@@ -178,6 +179,11 @@ def find_server(module: ModuleType, target: Target) -> FrontMcp:
     if target.attribute is not None:
         return _named(module, target, target.attribute)
     servers = dict(_servers(module))
+    if not servers and (name := next((name for name, value in vars(module).items() if is_server(value)), None)):
+        raise UsageFailure(
+            f"{target.label} has no FrontMcp, but a server of another make, {name}: serve it with "
+            f'server = FrontMcp("name", apps=[App.from_mcp({name})])'
+        )
     if not servers:
         raise UsageFailure(f'{target.label} has no server: write server = FrontMcp("name", tools=[…]) in it')
     if len({id(server) for server in servers.values()}) == 1:

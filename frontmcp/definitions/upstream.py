@@ -44,7 +44,7 @@ class UpstreamOptions:
     idle_timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        if not (self.is_url or self.command is not None or self._is_server):
+        if not (self.is_url or self.command is not None or is_server(self.target)):
             raise ConfigurationError(
                 "App.from_mcp takes a server object, an http(s) URL, or a command (a list, a string, "
                 f"StdioServerParameters), not an object of {type(self.target).__qualname__}"
@@ -71,15 +71,6 @@ class UpstreamOptions:
         return (command, *self.target.args) if isinstance(command, str) else None
 
     @property
-    def _is_server(self) -> bool:
-        target = self.target
-        return (
-            isinstance(target, Server)
-            or any(isinstance(getattr(target, name, None), Server) for name in LOWLEVEL)
-            or hasattr(type(target), "lowlevel")
-        )
-
-    @property
     def server(self) -> Server[Any] | None:
         """The SDK's low-level server beneath an object in this process."""
         if isinstance(self.target, Server):
@@ -100,6 +91,15 @@ class UpstreamOptions:
         if self.command is not None:
             return f'the command "{self.command[0]}"'
         return f'the server "{getattr(self.target, "name", "?")}"'
+
+
+def is_server(target: Any) -> bool:
+    """Whether something is a server object in this process, of whatever make."""
+    return (
+        isinstance(target, Server)
+        or any(isinstance(getattr(target, name, None), Server) for name in LOWLEVEL)
+        or hasattr(type(target), "lowlevel")
+    )
 
 
 def mode_of(target: Any) -> str:

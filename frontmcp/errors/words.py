@@ -27,7 +27,7 @@ def shorten(text: str, limit: int = 128) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """``; did you mean "…"?`` with the nearest known name, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.61)
     return f'; did you mean "{matches[0]}"?' if matches else ""
 
 

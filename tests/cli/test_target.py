@@ -94,6 +94,11 @@ def test_of_several_servers_one_name_is_meant(name, write):
         ("mny", 'there is no module "mny", neither here nor installed; did you mean "many"?'),
         ("many.none", 'there is no module "many.none", neither here nor installed; did you mean "many"?'),
         ("empty.py", 'empty.py has no server: write server = FrontMcp("name", tools=[…]) in it'),
+        (
+            "old.py",
+            "old.py has no FrontMcp, but a server of another make, old: serve it with "
+            'server = FrontMcp("name", apps=[App.from_mcp(old)])',
+        ),
         ("./sub", "sub is a folder; name the file in it that has the server, like sub/server.py"),
         ("./notes.txt", "notes.txt is no Python file; a target is a file that ends in .py, or a module"),
         ("a b", '"a b" is no target: give a file, a module, file.py:attribute or module:attribute'),
@@ -101,6 +106,7 @@ def test_of_several_servers_one_name_is_meant(name, write):
 )
 def test_what_was_typed_is_wrong(target, message, write):
     write("many.py", 'from frontmcp import FrontMcp\nx = 5\none = FrontMcp("1")\ntwo = FrontMcp("2")')
+    write("old.py", 'from mcp.server import MCPServer\nold = MCPServer("old")')
     write("empty.py", "")
     write("notes.txt", "")
     write("sub/__init__.py", "")
