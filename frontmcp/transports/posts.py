@@ -90,7 +90,11 @@ class PostGuard:
         async def hold(message: Message) -> None:
             held.append(message)
 
-        await self._app(scope, receive, hold)
+        try:
+            await self._app(scope, receive, hold)
+        except anyio.ClosedResourceError:
+            await _refusal(404, INVALID_REQUEST, "The session has ended")(scope, receive, send)
+            return
         for message in held[:2]:
             await send(message)
 
