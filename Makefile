@@ -26,7 +26,8 @@ test: lint
 
 contrib: $(VENV)/.dev
 	@for each in contrib/*/pyproject.toml; do \
-	    (cd $$(dirname $$each) && $(abspath $(PY)) -m mypy && $(abspath $(PY)) -m pytest) || exit 1; \
+	    (cd $$(dirname $$each) && $(abspath $(PY)) -m mypy && $(abspath $(PY)) -m pytest -n auto --dist loadscope) \
+	        || exit 1; \
 	done
 
 lint: $(VENV)/.dev
