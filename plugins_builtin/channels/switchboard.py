@@ -77,25 +77,26 @@ class Switchboard:
             resource = Resource(
                 feed.uri, name=feed.name, description=about, mime_type="application/json", **definition.events
             )
-            resource.bind(partial(_read, feed), None)
+            resource.bind(feed.read, None)
             yield resource
             yield from definition.tools
 
     def routes(self) -> list[BaseRoute]:
         """Where webhooks are received."""
-        webhooks = [feed for feed in self._feeds if isinstance(feed.source, WebhookSource)]
-        for feed in webhooks:
-            if isinstance(feed.source, WebhookSource) and feed.source.secret is None:
+        routes: list[BaseRoute] = []
+        for feed in self._feeds:
+            source = feed.source
+            if not isinstance(source, WebhookSource):
+                continue
+            if source.secret is None:
                 logger.warning(
                     "%s: anybody who reaches %s can send it events; give its source a secret",
                     feed.entry.definition.place,
-                    feed.source.path,
+                    source.path,
                 )
-        return [
-            Route(feed.source.path, Webhook(feed.name, feed.source, partial(self.handle, feed), self._server.wire))
-            for feed in webhooks
-            if isinstance(feed.source, WebhookSource)
-        ]
+            handle = partial(self.handle, feed)
+            routes.append(Route(source.path, Webhook(feed.name, source, handle, self._server.wire)))
+        return routes
 
     async def emitted(self, event: str, payload: Any) -> None:
         """Tell the channels that want an event of the application, all at once. Their errors stay with them."""
@@ -156,16 +157,12 @@ async def _emit(server: Any, nested: int, event: str, payload: Any) -> None:
     await server.emit(event, payload)
 
 
-def _read(feed: Feed) -> dict[str, Any]:
-    return feed.read()
-
-
 def _unexpected(error: FrontMcpError) -> BaseException | None:
     return None if error.public else error
 
 
 def _path(steps: Sequence[int | str]) -> str:
-    return "".join(f".{step}" for step in steps if step != "") if steps else ""
+    return "".join(f".{step}" for step in steps if step != "")
 
 
 def _taken_twice(feeds: Sequence[Feed]) -> Iterator[str]:
