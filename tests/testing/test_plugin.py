@@ -37,7 +37,9 @@ def server() -> FrontMcp:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    for shows_more in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(shows_more, raising=False)
     pytester.makeini(AUTO)
     pytester.makeconftest(SERVER)
     return pytester
