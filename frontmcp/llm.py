@@ -18,6 +18,7 @@ from frontmcp.call import Call
 from frontmcp.errors import InternalMcpError, nearest
 
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter"]
+Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
 
@@ -83,10 +84,33 @@ class CompletionDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatMedia:
+    """What a message has that is no text: a picture, a sound, a file.
+
+    As text, for models that can't take it, it is a word with its type and size: ``[image/png, 3141 bytes]``.
+
+    :param mime_type: such as ``"image/png"``.
+    :param data: base64, as the protocol has it.
+    :param name: of a file.
+    """
+
+    mime_type: str
+    data: str = field(repr=False)
+    name: str | None = None
+
+    def __str__(self) -> str:
+        size = len(self.data) * 3 // 4 - self.data.count("=", -2)
+        named = f"{self.name}, " if self.name else ""
+        return f"[{named}{self.mime_type}, {size} bytes]"
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
     """One message of a conversation.
 
-    :param content: its text; None for an assistant that only calls tools.
+    :param content: its text, all of it, with a word for what is none; None for an assistant that only calls tools.
+    :param parts: the same piece by piece, where some of it is no text, of a user or a tool: an adapter that can show
+        its model such a piece does so, and sends any other as ``str(piece)``; one that knows none sends the content.
     :param tool_calls: of an assistant.
     :param tool_call_id: of a ``tool`` message: the call whose result it is; results stand in the order of the calls.
     :param name: of a ``tool`` message: the tool.
@@ -94,13 +118,24 @@ class ChatMessage:
     :param provider_data: of an assistant: what its `Completion` had.
     """
 
-    role: Literal["user", "assistant", "tool", "system"]
+    role: Role
     content: str | None = None
     tool_calls: Sequence[ToolCall] = ()
     tool_call_id: str | None = None
     name: str | None = None
     is_error: bool = False
     provider_data: Mapping[str, Any] | None = None
+    parts: Sequence[str | ChatMedia] = ()
+
+    @classmethod
+    def of(cls, role: Role, parts: Sequence[str | ChatMedia], **fields: Any) -> ChatMessage:
+        """A message of some pieces, each on lines of its own in its text.
+
+        :param fields: others of the message.
+        """
+        if any(isinstance(part, ChatMedia) for part in parts):
+            fields["parts"] = parts
+        return cls(role, "\n".join(map(str, parts)), **fields)
 
 
 @dataclass(slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pydantic_core
+from mcp_types import ContentBlock
 
+from frontmcp.content import to_blocks
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.sync import awaited, from_thread
 
@@ -21,7 +23,7 @@ class AgentContext(Context):
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Ask the model, call the tools it wants, and so on until it answers.
 
-        :param args: nothing, or what the model is asked about: text, a model, a mapping.
+        :param args: nothing, or what the model is asked about: text, a picture or a list of both, a model, a mapping.
         :param kwargs: else the input, by name: ``await super().execute(**input)``.
         :returns: JSON data that fits ``output_schema=``; without one what `parse_agent_response` makes of the answer.
         """
@@ -31,10 +33,14 @@ class AgentContext(Context):
         """The loop of `execute`, inside a sync body."""
         return from_thread(lambda: AgentContext.execute(self, *args, **kwargs))
 
-    def build_user_message(self, input: Any) -> str:
-        """What the model is asked: text as it is, a field named like a question, else the input as JSON."""
+    def build_user_message(self, input: Any) -> str | Sequence[ContentBlock]:
+        """What the model is asked: text as it is, an `Image` and the like, or a list of them and texts, as blocks of
+        content; else a field named like a question, else the input as JSON.
+        """
         if isinstance(input, str):
             return input
+        if (blocks := to_blocks(input, str)) is not None:
+            return blocks
         fields: Any = input if isinstance(input, Mapping) else getattr(input, "__dict__", {})
         asked = next((fields[name] for name in ASKED_IN if isinstance(fields.get(name), str) and fields[name]), None)
         return asked or (pydantic_core.to_json(input).decode() if fields else "Begin.")

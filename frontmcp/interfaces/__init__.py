@@ -17,6 +17,7 @@ from frontmcp.call import ProgressUpdate as ProgressUpdate
 from frontmcp.call import Question as Question
 from frontmcp.call import SamplingResult as SamplingResult
 from frontmcp.call import Undecided as Undecided
+from frontmcp.llm import ChatMedia as ChatMedia
 from frontmcp.llm import ChatMessage as ChatMessage
 from frontmcp.llm import Completion as Completion
 from frontmcp.llm import CompletionDelta as CompletionDelta

@@ -9,9 +9,6 @@ from frontmcp.testing.guards import GuardStoreKit as GuardStoreKit
 from frontmcp.testing.jobs import JobEngineKit as JobEngineKit
 from frontmcp.testing.models import ModelAdapterKit as ModelAdapterKit
 from frontmcp.testing.models import ModelBackend as ModelBackend
-from frontmcp.testing.models import ModelRequest as ModelRequest
-from frontmcp.testing.models import ScriptedModel as ScriptedModel
-from frontmcp.testing.models import calling as calling
 from frontmcp.testing.recorder import HookCall as HookCall
 from frontmcp.testing.recorder import HookRecorder as HookRecorder
 from frontmcp.testing.results import PromptResult as PromptResult
@@ -20,6 +17,9 @@ from frontmcp.testing.results import ToolResult as ToolResult
 from frontmcp.testing.roads import ERAS as ERAS
 from frontmcp.testing.roads import TRANSPORTS as TRANSPORTS
 from frontmcp.testing.roads import Road as Road
+from frontmcp.testing.scripted import ModelRequest as ModelRequest
+from frontmcp.testing.scripted import ScriptedModel as ScriptedModel
+from frontmcp.testing.scripted import calling as calling
 
 __all__ = (
     "ERAS",

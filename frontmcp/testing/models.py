@@ -1,18 +1,16 @@
-"""`ScriptedModel`: a language model whose answers a test writes down; and what every adapter must do, as tests."""
+"""What every adapter of a language model must do, as tests."""
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 import pydantic_core
 
 from frontmcp.llm import (
+    ChatMedia,
     ChatMessage,
     Completion,
     CompletionDelta,
@@ -32,103 +30,6 @@ from frontmcp.llm import (
 
 PATIENCE = 20.0
 """Seconds until a test that hangs fails."""
-
-Reply: TypeAlias = "str | ToolCall | Sequence[ToolCall] | Completion | BaseException"
-Script: TypeAlias = "Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """What a model was asked.
-
-    :ivar tools: None where it was offered none.
-    """
-
-    prompt: ModelPrompt
-    tools: Sequence[ModelTool] | None
-    options: ModelOptions | None
-
-    @property
-    def last(self) -> ChatMessage:
-        """The newest message."""
-        return self.prompt.messages[-1]
-
-    @property
-    def results(self) -> list[Any]:
-        """What the tools of the turn before gave, in the order of the calls: JSON read, other text as it is."""
-        messages = self.prompt.messages
-        first = next((i + 1 for i in reversed(range(len(messages))) if messages[i].role != "tool"), 0)
-        return [_read(message.content or "") for message in messages[first:]]
-
-    @property
-    def offered(self) -> list[str]:
-        """The names of the tools it was offered."""
-        return [tool.name for tool in self.tools or ()]
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def calling(tool: str, /, **arguments: Any) -> ToolCall:
-    """A reply that calls a tool; several in a list call them at once. `ScriptedModel` gives it an id."""
-    return ToolCall("", tool, arguments)
-
-
-class ScriptedModel:
-    """A `ModelAdapter` for tests: answers one reply after the other, and remembers what it was asked.
-
-    ``ScriptedModel(calling("get_ticket", id="T-1"), "High.")`` calls a tool and then answers.
-
-    :param script: each a text, a `calling` or several in a list, a whole `Completion`, an error to raise, or a function
-        of the `ModelRequest`, sync or async, that gives one of those.
-    :param repeat: the last of them is given again and again; else a request too many is an `AssertionError`.
-    :ivar requests: what it was asked, in order.
-    """
-
-    def __init__(self, *script: Script, repeat: bool = False) -> None:
-        self._script = list(script)
-        self._repeat = repeat
-        self.requests: list[ModelRequest] = []
-
-    async def completion(
-        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
-    ) -> Completion:
-        request = ModelRequest(replace(prompt, messages=list(prompt.messages)), tools, options)
-        self.requests.append(request)
-        number = len(self.requests)
-        if number > len(self._script) and not (self._repeat and self._script):
-            raise AssertionError(f"ScriptedModel has {len(self._script)} replies and was asked {number} times")
-        reply = self._script[min(number, len(self._script)) - 1]
-        if not isinstance(reply, BaseException) and callable(reply):
-            made = reply(request)
-            reply = await made if inspect.isawaitable(made) else made
-        return _completion(reply, number)
-
-    async def stream(
-        self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
-    ) -> AsyncIterator[CompletionDelta | Completion]:
-        """The same, word by word."""
-        completion = await self.completion(prompt, tools, options)
-        for word in (completion.content or "").split(" "):
-            yield CompletionDelta(word if not word else f"{word} ")
-        yield completion
-
-
-def _completion(reply: Any, number: int) -> Completion:
-    if isinstance(reply, BaseException):
-        raise reply
-    if isinstance(reply, Completion):
-        return reply
-    if isinstance(reply, str):
-        return Completion(reply)
-    calls: Iterable[ToolCall] = (reply,) if isinstance(reply, ToolCall) else reply
-    named = [call if call.id else replace(call, id=f"call_{number}_{i}") for i, call in enumerate(calls, 1)]
-    return Completion(tool_calls=named, finish_reason="tool_calls")
-
 
 Failure: TypeAlias = Literal["rate limited", "unavailable", "timeout", "bad key", "bad request", "garbage"]
 
@@ -228,6 +129,24 @@ class ModelAdapterKit:
             assert part in sent
         for part in ("0.25", "321", "END-7"):
             assert part in sent
+
+    async def test_what_is_no_text_is_shown_or_told(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
+        """Whoever said it: as it is, or in words with its type and size where the adapter can't send such."""
+        backend.answer(Completion("High."))
+        for mime_type in ("image/png", "image/x-icon", "audio/wav", "audio/ogg", "application/pdf", "application/zip"):
+            shown, heard = ChatMedia(mime_type, "c2hvd24A"), ChatMedia(mime_type, "aGVhcmQtMTEA")
+            messages = [
+                ChatMessage.of("user", ["What of T-1?", shown]),
+                ChatMessage("assistant", None, [ToolCall("c1", "get_ticket", {"id": "T-1"}), ToolCall("c2", "now")]),
+                ChatMessage.of("tool", ["before-it", heard, "after-it"], tool_call_id="c1", name="get_ticket"),
+                ChatMessage("tool", "noon", tool_call_id="c2", name="now"),
+            ]
+            await adapter.completion(ModelPrompt(None, messages), TOOLS)
+            sent = backend.sent()
+            for media in (shown, heard):
+                assert media.data in sent or str(media) in sent, media
+            for part in ("What of T-1?", "before-it", "after-it", "noon"):
+                assert part in sent
 
     async def test_no_tools_are_none(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
         backend.answer(Completion("High."))

@@ -25,6 +25,7 @@ from frontmcp import (
 )
 from frontmcp.errors import sendable
 from frontmcp.interfaces import (
+    ChatMedia,
     ChatMessage,
     Completion,
     ModelAdapter,
@@ -46,7 +47,7 @@ from plugins_builtin.agents.errors import (
 from plugins_builtin.agents.offer import Offer, Offers, swarm_of
 from plugins_builtin.agents.options import Execution
 from plugins_builtin.agents.reports import Reports
-from plugins_builtin.agents.telling import read_answer, read_arguments, told_failure, told_of
+from plugins_builtin.agents.telling import parts_of, read_answer, read_arguments, told_failure, told_of
 
 logger = logging.getLogger("frontmcp.agents")
 
@@ -141,8 +142,9 @@ class Run:
         self._reports = reports
         self._usage = Usage()
         self._mended = False
-        question = context.build_user_message(given)
-        self._messages = [ChatMessage("user", question)]
+        asked = context.build_user_message(given)
+        question = ChatMessage.of("user", [asked] if isinstance(asked, str) else parts_of(asked))
+        self._messages = [question]
         self._key = _key(context, question) if self._call.request.asking is not None else None
 
     async def answer(self) -> Any:
@@ -290,12 +292,12 @@ class Run:
         """What the model is told of a tool it called; a failure is told too, and the loop goes on."""
         await self._reports.calling(number, of, wanted.name)
         try:
-            content, is_error = told_of(await self._result(wanted, withheld)), False
+            parts, is_error = told_of(await self._result(wanted, withheld)), False
         except (FlowControl, FrontMcpError) as error:
             why, is_error = told_failure(error, wanted.name, self._call), True
-            content = json.dumps({"error": why}, ensure_ascii=False)
+            parts = [json.dumps({"error": why}, ensure_ascii=False)]
             await self._reports.failed(wanted.name, why)
-        return ChatMessage("tool", content, tool_call_id=wanted.id, name=wanted.name, is_error=is_error)
+        return ChatMessage.of("tool", parts, tool_call_id=wanted.id, name=wanted.name, is_error=is_error)
 
     async def _result(self, wanted: ToolCall, withheld: Sequence[str]) -> CallToolResult:
         """Call a tool along the whole road, as the caller of the agent."""
@@ -388,10 +390,11 @@ def _json(data: Any) -> str:
     return pydantic_core.to_json(data).decode()
 
 
-def _key(context: Any, question: str) -> str:
+def _key(context: Any, question: ChatMessage) -> str:
     """Names one run of the loop among those of its call: by what is asked, so that their order does not matter."""
     call = context.call
-    digest = hashlib.sha256(question.encode()).hexdigest()[:16]
+    media = [part.data for part in question.parts if isinstance(part, ChatMedia)]
+    digest = hashlib.sha256("\n".join([question.content or "", *media]).encode()).hexdigest()[:16]
     runs: dict[str, int] = context.__dict__.setdefault("_model_runs", {})
     runs[digest] = runs.get(digest, 0) + 1
     return f"model {digest} {runs[digest]}, execution {call.runs}.{call.executions},"

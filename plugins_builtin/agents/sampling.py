@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mcp_types import (
+    AudioContent,
+    ImageContent,
     SamplingMessage,
     SamplingMessageContentBlock,
     TextContent,
@@ -17,7 +19,15 @@ from mcp_types import (
 
 from frontmcp import Completion, InvalidInputError, ToolCall
 from frontmcp.errors import ConfigurationError, SamplingNotSupportedError
-from frontmcp.interfaces import ChatMessage, FinishReason, ModelConfig, ModelOptions, ModelPrompt, ModelTool
+from frontmcp.interfaces import (
+    ChatMedia,
+    ChatMessage,
+    FinishReason,
+    ModelConfig,
+    ModelOptions,
+    ModelPrompt,
+    ModelTool,
+)
 from plugins_builtin.agents.telling import read_arguments
 
 MAX_TOKENS: Final = 4096
@@ -25,6 +35,8 @@ MAX_TOKENS: Final = 4096
 
 REASONS: Final[dict[str, FinishReason]] = {"maxTokens": "length", "toolUse": "tool_calls", "refusal": "content_filter"}
 """Why a client's model stopped, when it did not just end."""
+
+MEDIA: Final = {"image": ImageContent, "audio": AudioContent}
 
 
 class SamplingModel:
@@ -83,7 +95,8 @@ def _messages(messages: Sequence[ChatMessage]) -> Iterator[SamplingMessage]:
         if message.role == "assistant":
             yield SamplingMessage(role="assistant", content=_said(message))
         elif message.role == "user":
-            yield SamplingMessage(role="user", content=TextContent(text=message.content or ""))
+            # One block for each message is what clients of any version take.
+            yield from (SamplingMessage(role="user", content=block) for block in _blocks(message))
     if results:
         yield SamplingMessage(role="user", content=results)
 
@@ -104,10 +117,18 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 
 def _result(message: ChatMessage) -> ToolResultContent:
     return ToolResultContent(
-        tool_use_id=message.tool_call_id or "",
-        content=[TextContent(text=message.content or "")],
-        is_error=message.is_error,
+        tool_use_id=message.tool_call_id or "", content=list(_blocks(message)), is_error=message.is_error
     )
+
+
+def _blocks(message: ChatMessage) -> Iterator[TextContent | ImageContent | AudioContent]:
+    """A message in what the client's model may be shown: text, pictures and sounds."""
+    for part in message.parts or [message.content or ""]:
+        kind = part.mime_type.partition("/")[0] if isinstance(part, ChatMedia) else "text"
+        if isinstance(part, ChatMedia) and kind in MEDIA:
+            yield MEDIA[kind](data=part.data, mime_type=part.mime_type)
+        else:
+            yield TextContent(text=str(part))
 
 
 def _tool(tool: ModelTool) -> Tool:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pydantic_core
-from mcp_types import TextContent
+from mcp_types import (
+    AudioContent,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
 
 from frontmcp import Call, CallToolResult, FlowControl, FrontMcpError, InvalidInputError, ToolExecutionError
 from frontmcp.errors import to_result
+from frontmcp.interfaces import ChatMedia
 
 NO_JSON: Final[Any] = object()
 
@@ -28,13 +38,29 @@ def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
     return read
 
 
-def told_of(result: CallToolResult) -> str:
-    """What a model reads of a result: its data as JSON, else its text, with a word for what is no text."""
-    if result.structured_content is not None:
-        return pydantic_core.to_json(result.structured_content).decode()
-    if not result.content:
-        return "null"
-    return "\n".join(each.text if isinstance(each, TextContent) else f"[{each.type}]" for each in result.content)
+def told_of(result: CallToolResult) -> list[str | ChatMedia]:
+    """What a model is told of a result: its data as JSON, else its text; and what is no text."""
+    parts = parts_of(result.content)
+    if result.structured_content is None:
+        return parts or ["null"]
+    data = pydantic_core.to_json(result.structured_content).decode()
+    return [data, *(part for part in parts if isinstance(part, ChatMedia))]
+
+
+def parts_of(content: Iterable[ContentBlock]) -> list[str | ChatMedia]:
+    """Content in a model's words: the text of what has some, a name for what lies elsewhere."""
+    return [each.text if isinstance(each, TextContent) else _part(each) for each in content]
+
+
+def _part(block: ContentBlock) -> str | ChatMedia:
+    if isinstance(block, ImageContent | AudioContent):
+        return ChatMedia(block.mime_type, block.data)
+    if isinstance(block, ResourceLink):
+        return f"[{block.name}: {block.uri}]"
+    assert isinstance(block, EmbeddedResource)
+    if isinstance(held := block.resource, TextResourceContents):
+        return held.text
+    return ChatMedia(held.mime_type or "application/octet-stream", held.blob, unquote(held.uri.rpartition("/")[2]))
 
 
 def told_failure(error: FlowControl | FrontMcpError, tool: str, call: Call) -> str:
@@ -43,7 +69,7 @@ def told_failure(error: FlowControl | FrontMcpError, tool: str, call: Call) -> s
         original = error.original_error
         error = original if isinstance(original, FrontMcpError) else ToolExecutionError(tool, original)
     result = to_result(error, production=call.server.production, fields=call.log_fields)
-    return told_of(CallToolResult(content=result.content))
+    return "\n".join(map(str, parts_of(result.content)))
 
 
 def read_answer(text: str) -> Any:

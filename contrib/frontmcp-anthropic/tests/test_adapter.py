@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
+    ChatMedia,
     ChatMessage,
     ModelAccessError,
     ModelConfig,
@@ -193,6 +194,33 @@ class TestRequest:
             ],
             "tool_choice": {"type": "any"},
         }
+
+    @pytest.mark.parametrize("media", [["image", "pdf"], []])
+    async def test_what_is_no_text_stands_in_the_result(
+        self, http_client: httpx2.AsyncClient, backend: Backend, media: list[str]
+    ) -> None:
+        backend.answer(Completion("High."))
+        adapter = AnthropicAdapter("m", api_key="k", http_client=http_client, media=media)
+        photo, icon = ChatMedia("image/jpeg", "cGhvdG8="), ChatMedia("image/x-icon", "aWNvbg==")
+        hum, bill = ChatMedia("audio/mpeg", "aHVt"), ChatMedia("application/pdf", "JVBERg==", "bill.pdf")
+        messages = [
+            ChatMessage.of("user", ["What is it?", photo]),
+            ChatMessage("assistant", None, [ToolCall("c1", "look")]),
+            ChatMessage.of("tool", ["a", photo, "", icon, hum, bill], tool_call_id="c1", name="look"),
+        ]
+        await adapter.completion(ModelPrompt(None, messages), TOOLS)
+
+        def text(said: object) -> dict[str, Any]:
+            return {"type": "text", "text": str(said)}
+
+        source = {"type": "base64", "media_type": "image/jpeg", "data": "cGhvdG8="}
+        image = {"type": "image", "source": source} if media else text(photo)
+        source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}
+        document = {"type": "document", "source": source} if media else text(bill)
+        asked, _, told = backend.body["messages"]
+        assert asked["content"] == [text("What is it?"), image]
+        content = [text("a"), image, text(icon), text(hum), document]
+        assert told["content"] == [{"type": "tool_result", "tool_use_id": "c1", "content": content}]
 
     async def test_options_of_the_agent_hold_unless_a_request_has_its_own(
         self, http_client: httpx2.AsyncClient, backend: Backend

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
+    ChatMedia,
     ChatMessage,
     ModelAccessError,
     ModelConfig,
@@ -184,6 +185,53 @@ class TestRequest:
             ],
             "tool_choice": "required",
         }
+
+    @pytest.mark.parametrize("media", [["image"], ["image", "audio", "pdf"], []])
+    async def test_what_tools_may_not_say_the_user_says_after_them(
+        self, http_client: httpx2.AsyncClient, backend: Backend, media: list[str]
+    ) -> None:
+        backend.answer(Completion("High."))
+        adapter = OpenAIAdapter("m", api_key="k", http_client=http_client, media=media)
+        photo, icon = ChatMedia("image/jpeg", "cGhvdG8="), ChatMedia("image/x-icon", "aWNvbg==")
+        hum, bill = ChatMedia("audio/mpeg", "aHVt"), ChatMedia("application/pdf", "JVBERg==", "bill.pdf")
+        messages = [
+            ChatMessage("user", "What of T-1?"),
+            ChatMessage("assistant", None, [ToolCall("c1", "look"), ToolCall("c2", "now")]),
+            ChatMessage.of("tool", ["a", photo, icon, hum, bill], tool_call_id="c1", name="look"),
+            ChatMessage("tool", "noon", tool_call_id="c2", name="now"),
+            ChatMessage("user", "And?"),
+        ]
+        await adapter.completion(ModelPrompt(None, messages), TOOLS)
+        *_, first, second = [each for each in backend.body["messages"] if each["role"] == "tool"]
+        assert first["content"] == "\n".join(["a", str(photo), str(icon), str(hum), str(bill)])
+        assert second["content"] == "noon"
+        image = {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,cGhvdG8="}}
+        audio = {"type": "input_audio", "input_audio": {"data": "aHVt", "format": "mp3"}}
+        file = {"filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}
+        parts = [
+            part
+            for kind, medium, shown in (
+                ("image", photo, image),
+                ("audio", hum, audio),
+                ("pdf", bill, {"type": "file", "file": file}),
+            )
+            if kind in media
+            for part in ({"type": "text", "text": f"{medium} of look, call c1:"}, shown)
+        ]
+        after = [{"role": "user", "content": parts}] if parts else []
+        assert backend.body["messages"][4:] == [*after, {"role": "user", "content": "And?"}]
+
+    async def test_a_question_with_a_picture(self, adapter: OpenAIAdapter, backend: Backend) -> None:
+        backend.answer(Completion("High."))
+        asked = ChatMessage.of(
+            "user", ["What is it?", ChatMedia("image/png", "cGl4"), ChatMedia("image/x-icon", "aWNvbg==")]
+        )
+        await adapter.completion(ModelPrompt(None, [asked]))
+        assert backend.body["messages"][0]["content"] == [
+            {"type": "text", "text": "What is it?"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,cGl4"}},
+            {"type": "text", "text": "[image/x-icon, 4 bytes]"},
+        ]
 
     async def test_options_of_the_agent_hold_unless_a_request_has_its_own(
         self, http_client: httpx2.AsyncClient, backend: Backend

@@ -14,10 +14,13 @@ from frontmcp import (
     Agent,
     AgentContext,
     Around,
+    Audio,
     Call,
     CallNext,
     Completion,
+    File,
     FrontMcp,
+    Image,
     Plugin,
     PublicMcpError,
     Tool,
@@ -463,6 +466,39 @@ async def test_the_clients_model_answers_and_calls_tools(mcp: Any) -> None:
         ("c2", "T-1 is deleted"),
     ]
     assert JOURNAL == ["look T-1", "delete T-1"]
+
+
+@pytest.fixture
+def looking() -> FrontMcp:
+    @Tool
+    async def photo() -> list[Any]:
+        return ["see", Image(data=b"pixels", format="png"), Audio(data=b"hum"), File(data=b"PK", name="a.zip")]
+
+    @Agent(name="helper", llm={"provider": "sampling"}, tools=[photo], input_schema={})
+    class Helper(AgentContext):
+        async def execute(self) -> Any:
+            return await super().execute(["What is on it?", Image(data=b"pixels", format="png")])
+
+    return FrontMcp("desk", agents=[Helper])
+
+
+@serving("looking")
+async def test_the_clients_model_sees_pictures_and_hears_sounds(mcp: Any) -> None:
+    seen: list[Any] = []
+
+    def reply(messages: Any, params: Any) -> Any:
+        seen[:] = [block for message in messages for block in message.content_as_list]
+        if len(seen) == 2:
+            return said(ToolUseContent(id="c1", name="photo", input={}), reason="toolUse")
+        return said(TextContent(text="A cat."))
+
+    mcp.on_sampling(reply, tools=True)
+    assert (await mcp.tools.call("invoke_helper")).json() == {"response": "A cat."}
+    question, picture, _, result = seen
+    assert (question.text, picture.type, picture.data) == ("What is on it?", "image", "cGl4ZWxz")
+    text, image, audio, other = result.content
+    assert (text.text, image.mime_type, audio.data) == ("see", "image/png", "aHVt")
+    assert other.text == "[a.zip, application/zip, 2 bytes]"
 
 
 @serving("sampling")

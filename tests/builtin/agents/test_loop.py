@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp_types import ImageContent, ResourceLink, TextContent
 from pydantic import BaseModel, field_validator
 
 from frontmcp import (
@@ -16,10 +17,12 @@ from frontmcp import (
     Agent,
     AgentContext,
     Around,
+    Audio,
     Call,
     CallNext,
     CallToolResult,
     Completion,
+    File,
     FrontMcp,
     Image,
     InvalidOutputError,
@@ -34,6 +37,8 @@ from frontmcp import (
     hookimpl,
 )
 from frontmcp.interfaces import (
+    ChatMedia,
+    ChatMessage,
     ModelAccessError,
     ModelError,
     ModelPrompt,
@@ -301,7 +306,66 @@ async def test_what_tools_give_is_told_as_data_else_as_text() -> None:
     model = ScriptedModel([calling(name) for name in names], "ok")
     await ask(model, rows, text, nothing, mixed, marked)
     told = [each.content for each in model.requests[1].prompt.messages[2:]]
-    assert told == ["[1,2]", "plain", "null", "see\n[image]", '{"a":"ü"}']
+    assert told == ["[1,2]", "plain", "null", "see\n[image/png, 1 bytes]", '{"a":"ü"}']
+
+
+async def test_what_is_no_text_comes_as_it_is_where_it_stood() -> None:
+    @Tool
+    async def page() -> list[Any]:
+        return ["above", Image(data=b"pixels", format="png"), "below", Audio(data=b"hum", format="wav")]
+
+    @Tool
+    async def files() -> list[Any]:
+        text = File(data=b"a,b", mime_type="text/csv", name="t.csv")
+        return [text, File(data=b"%PDF", mime_type="application/pdf", name="my bill.pdf")]
+
+    @Tool
+    async def link() -> ResourceLink:
+        return ResourceLink(name="bill", uri="bills://7")
+
+    @Tool
+    async def marked() -> CallToolResult:
+        picture = ImageContent(data="cGl4ZWxz", mime_type="image/jpeg")
+        return CallToolResult(content=[TextContent(text="a: 1"), picture], structured_content={"a": 1})
+
+    model = ScriptedModel([calling(name) for name in ("page", "files", "link", "marked")], "ok")
+    await ask(model, page, files, link, marked)
+    messages = model.requests[1].prompt.messages[2:]
+    picture, hum = ChatMedia("image/png", "cGl4ZWxz"), ChatMedia("audio/wav", "aHVt")
+    bill, photo = ChatMedia("application/pdf", "JVBERg==", "my bill.pdf"), ChatMedia("image/jpeg", "cGl4ZWxz")
+    assert [list(each.parts) for each in messages] == [
+        ["above", picture, "below", hum],
+        ["a,b", bill],
+        [],
+        ['{"a":1}', photo],
+    ]
+    assert [each.content for each in messages] == [
+        "above\n[image/png, 6 bytes]\nbelow\n[audio/wav, 3 bytes]",
+        "a,b\n[my bill.pdf, application/pdf, 4 bytes]",
+        "[bill: bills://7]",
+        '{"a":1}\n[image/jpeg, 6 bytes]',
+    ]
+    assert model.requests[1].media == [picture, hum, bill, photo]
+
+
+async def test_a_question_may_have_pictures() -> None:
+    @Agent(llm={"adapter": (model := ScriptedModel("A cat.", "A dog."))}, input_schema={})
+    class Look(AgentContext):
+        async def execute(self) -> list[Any]:
+            both = await super().execute(["What is on it?", Image(data=b"pixels", format="png")])
+            return [both, await super().execute(Image(data=b"pixels", format="png"))]
+
+    async with create_direct(FrontMcp("desk", agents=[Look])) as direct:
+        await direct.call_tool("invoke_look")
+    picture = ChatMedia("image/png", "cGl4ZWxz")
+    asked = [request.last for request in model.requests]
+    assert [list(each.parts) for each in asked] == [["What is on it?", picture], [picture]]
+    assert asked[0].content == "What is on it?\n[image/png, 6 bytes]"
+
+
+def test_media_are_not_shown_by_a_repr() -> None:
+    message = ChatMessage.of("tool", [ChatMedia("image/png", "c2VjcmV0")])
+    assert "c2VjcmV0" not in repr(message)
 
 
 async def test_a_finish_reason_that_does_not_fit_the_calls_changes_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import anthropic
 import httpx2
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
+    ChatMedia,
     ChatMessage,
     CompletionDelta,
     FinishReason,
@@ -37,6 +38,9 @@ FINISH: Final[Mapping[str, FinishReason]] = {
     "refusal": "content_filter",
 }
 CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
+Medium: TypeAlias = Literal["image", "pdf"]
+IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PDF: Final = "application/pdf"
 NO_SENSE: Final = "The answer of the model's provider makes no sense"
 REASONING: Final = ("thinking", "redacted_thinking")
 
@@ -48,6 +52,7 @@ class AnthropicOptions(BaseModel):
     :ivar timeout: seconds that one attempt may take.
     :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
     :ivar structured: let the provider enforce the schema of an agent's answer.
+    :ivar media: what the model is shown as it is, of what is no text; of anything else it is told type and size.
     :ivar parameters: further fields of each request, as the provider documents them.
     """
 
@@ -58,6 +63,7 @@ class AnthropicOptions(BaseModel):
     timeout: float = Field(120, gt=0)
     max_retries: int = Field(2, ge=0)
     structured: bool = False
+    media: Sequence[Medium] = ("image", "pdf")
     parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
@@ -167,7 +173,7 @@ class AnthropicAdapter:
         return {
             "model": self.model,
             "max_tokens": options.max_tokens or ours.max_tokens,
-            "messages": _messages(prompt.messages),
+            "messages": _messages(prompt.messages, ours.media),
             **{name: value for name, value in given.items() if value not in (None, "", [], {})},
         }
 
@@ -181,11 +187,11 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"format": {"type": "json_schema", "schema": dict(schema)}}
 
 
-def _messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def _messages(messages: Sequence[ChatMessage], media: Sequence[Medium]) -> list[dict[str, Any]]:
     """A conversation in which the roles take turns: what tools gave is said by the user, all of it in one message."""
     found: list[dict[str, Any]] = []
     for message in messages:
-        if message.role == "system" or not (blocks := _blocks(message)):
+        if message.role == "system" or not (blocks := _blocks(message, media)):
             continue
         role = "assistant" if message.role == "assistant" else "user"
         if found and found[-1]["role"] == role:
@@ -195,14 +201,25 @@ def _messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return found
 
 
-def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
+def _blocks(message: ChatMessage, media: Sequence[Medium]) -> list[dict[str, Any]]:
     if message.provider_data is not None:
         return list(message.provider_data["content"])
+    said = [_part(part, media) for part in message.parts or [message.content] if part]
     if message.role == "tool":
-        result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content or ""}
+        content = said if message.parts else message.content or ""
+        result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
         return [{**result, "is_error": True} if message.is_error else result]
-    text = [{"type": "text", "text": message.content}] if message.content else []
-    return [*text, *map(_use, message.tool_calls)]
+    return [*said, *map(_use, message.tool_calls)]
+
+
+def _part(part: str | ChatMedia, media: Sequence[Medium]) -> dict[str, Any]:
+    if isinstance(part, ChatMedia):
+        source = {"type": "base64", "media_type": part.mime_type, "data": part.data}
+        if part.mime_type in IMAGES and "image" in media:
+            return {"type": "image", "source": source}
+        if part.mime_type == PDF and "pdf" in media:
+            return {"type": "document", "source": source}
+    return {"type": "text", "text": str(part)}
 
 
 def _use(call: ToolCall) -> dict[str, Any]:

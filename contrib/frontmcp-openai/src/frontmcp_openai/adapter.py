@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import httpx2
 import openai
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
+    ChatMedia,
     ChatMessage,
     CompletionDelta,
     FinishReason,
@@ -35,6 +36,10 @@ FINISH: Final[Mapping[str, FinishReason]] = {
     "function_call": "tool_calls",
     "content_filter": "content_filter",
 }
+Medium: TypeAlias = Literal["image", "audio", "pdf"]
+IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+PDF: Final = "application/pdf"
 NO_SENSE: Final = "The answer of the model's provider makes no sense"
 
 
@@ -45,6 +50,7 @@ class OpenAIOptions(BaseModel):
     :ivar timeout: seconds that one attempt may take.
     :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
     :ivar structured: let the provider enforce the schema of an agent's answer.
+    :ivar media: what the model is shown as it is, of what is no text; of anything else it is told type and size.
     :ivar parameters: further fields of each request, as the provider documents them.
     """
 
@@ -55,6 +61,7 @@ class OpenAIOptions(BaseModel):
     timeout: float = Field(120, gt=0)
     max_retries: int = Field(2, ge=0)
     structured: bool = True
+    media: Sequence[Medium] = ("image",)
     parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
@@ -159,7 +166,7 @@ class OpenAIAdapter:
             "extra_body": dict(ours.parameters) or None,
         }
         system = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        messages = [*system, *map(_message, prompt.messages)]
+        messages = [*system, *_messages(prompt.messages, ours.media)]
         return {"model": self.model, "messages": messages, **{k: v for k, v in given.items() if v is not None}}
 
 
@@ -172,9 +179,53 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": False}}
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
+def _messages(messages: Sequence[ChatMessage], media: Sequence[Medium]) -> Iterator[dict[str, Any]]:
+    """The conversation. Tools may say nothing but text: what else those of a turn gave is said by the user after it."""
+    shown: list[dict[str, Any]] = []
+    for message in messages:
+        if shown and message.role != "tool":
+            yield {"role": "user", "content": shown}
+            shown = []
+        yield _message(message, media)
+        if message.role == "tool":
+            shown += _shown(message, media)
+    if shown:
+        yield {"role": "user", "content": shown}
+
+
+def _shown(message: ChatMessage, media: Sequence[Medium]) -> Iterator[dict[str, Any]]:
+    for part in message.parts:
+        if isinstance(part, ChatMedia) and (shown := _medium(part, media)) is not None:
+            yield _text(f"{part} of {message.name}, call {message.tool_call_id}:")
+            yield shown
+
+
+def _medium(part: ChatMedia, media: Sequence[Medium]) -> dict[str, Any] | None:
+    """A piece that is no text, where the model is to be shown such, and the API has words for it."""
+    url = f"data:{part.mime_type};base64,{part.data}"
+    if part.mime_type in IMAGES and "image" in media:
+        return {"type": "image_url", "image_url": {"url": url}}
+    if part.mime_type in SOUNDS and "audio" in media:
+        return {"type": "input_audio", "input_audio": {"data": part.data, "format": SOUNDS[part.mime_type]}}
+    if part.mime_type == PDF and "pdf" in media:
+        return {"type": "file", "file": {"filename": part.name or "file.pdf", "file_data": url}}
+    return None
+
+
+def _part(part: str | ChatMedia, media: Sequence[Medium]) -> dict[str, Any]:
+    shown = _medium(part, media) if isinstance(part, ChatMedia) else None
+    return shown or _text(str(part))
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _message(message: ChatMessage, media: Sequence[Medium]) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content or ""}
+    if message.parts:
+        return {"role": message.role, "content": [_part(part, media) for part in message.parts]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.content or ""}
     return {"role": message.role, "content": message.content, "tool_calls": list(map(_call, message.tool_calls))}
