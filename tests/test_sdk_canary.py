@@ -141,7 +141,7 @@ async def looked(mode: str, look: Callable[[Any], Any]) -> None:
         raise wrong[0]
 
 
-@canary("ServerSession._connection", "frontmcp/transports/wire.py", token="session._connection")
+@canary("ServerSession._connection", "frontmcp/transports/sdk.py", token="session._connection")
 async def _() -> None:
     def look(ctx: Any) -> None:
         assert isinstance(ctx.session._connection, Connection)
@@ -150,7 +150,12 @@ async def _() -> None:
         await looked(mode, look)
 
 
-@canary("Connection.state, a dict that lives as long as the session", "frontmcp/transports/wire.py", token=".state")
+@canary(
+    "Connection.state, a dict that lives as long as the session",
+    "frontmcp/transports/peer.py",
+    "frontmcp/transports/requests.py",
+    token=".state",
+)
 async def _() -> None:
     seen: list[Any] = []
     async with connected("legacy", lambda ctx: seen.append(ctx.session._connection)) as client:
@@ -172,7 +177,9 @@ async def _() -> None:
     assert ended == ["ended"]
 
 
-@canary("Connection.session_id", "frontmcp/transports/wire.py", token=".session_id")
+@canary(
+    "Connection.session_id", "frontmcp/transports/in_flight.py", "frontmcp/transports/requests.py", token=".session_id"
+)
 async def _() -> None:
     assert Connection.for_loop(None, session_id="x").session_id == "x"  # type: ignore[arg-type]
 
@@ -263,7 +270,7 @@ async def _() -> None:
     assert list(inspect.signature(EventStore.store_event).parameters) == ["self", "stream_id", "message"]
 
 
-@canary("ServerRequestContext.close_sse_stream", "frontmcp/transports/wire.py", token="close_sse_stream")
+@canary("ServerRequestContext.close_sse_stream", "frontmcp/transports/peer.py", token="close_sse_stream")
 async def _() -> None:
     await looked("legacy", lambda ctx: ctx.close_sse_stream)
 
@@ -288,7 +295,8 @@ async def _() -> None:
 
 @canary(
     "ServerRequestContext: session, request, request_id, protocol_version, meta",
-    "frontmcp/transports/wire.py",
+    "frontmcp/transports/requests.py",
+    "frontmcp/transports/sdk.py",
     token="ctx.protocol_version",
 )
 async def _() -> None:
@@ -311,7 +319,7 @@ async def _() -> None:
 
 @canary(
     "ServerSession.report_progress, send_log_message, send_request, send_notification",
-    "frontmcp/transports/wire.py",
+    "frontmcp/transports/peer.py",
     token="related_request_id",
 )
 async def _() -> None:
@@ -325,7 +333,7 @@ async def _() -> None:
     await looked("auto", look)
 
 
-@canary("MCPDeprecationWarning of send_log_message", "frontmcp/transports/wire.py", token="MCPDeprecationWarning")
+@canary("MCPDeprecationWarning of send_log_message", "frontmcp/transports/peer.py", token="MCPDeprecationWarning")
 async def _() -> None:
     assert issubclass(MCPDeprecationWarning, UserWarning)
 
@@ -386,7 +394,14 @@ async def _() -> None:
     assert set(KNOWN_PROTOCOL_VERSIONS) == {*MODERN_PROTOCOL_VERSIONS, *HANDSHAKE_PROTOCOL_VERSIONS}
 
 
-@canary("MCPError passes a handler as the protocol's error", "frontmcp/transports/wire.py", token="MCPError(")
+@canary(
+    "MCPError passes a handler as the protocol's error",
+    "frontmcp/transports/failures.py",
+    "frontmcp/transports/listing.py",
+    "frontmcp/transports/subscriptions.py",
+    "frontmcp/transports/suspending.py",
+    token="MCPError(",
+)
 async def _() -> None:
     def look(ctx: Any) -> None:
         raise MCPError(-32602, "Invalid cursor")

@@ -68,14 +68,14 @@ class Endpoint:
 @asynccontextmanager
 async def served(server: FrontMcp, transport: str) -> AsyncIterator[Endpoint]:
     """Start a server, in the environment "development" unless it says otherwise, for clients of one transport."""
-    lowlevel = server.wire.server
-    before = server.default_environment, lowlevel.transport
-    server.default_environment, lowlevel.transport = "development", transport
+    requests = server.wire.requests
+    before = server.default_environment, requests.transport
+    server.default_environment, requests.transport = "development", transport
     try:
         async with server.running(), _ROADS[transport](server) as endpoint:
             yield endpoint
     finally:
-        server.default_environment, lowlevel.transport = before
+        server.default_environment, requests.transport = before
 
 
 @asynccontextmanager

@@ -15,25 +15,25 @@ from frontmcp.transports.answers import ANSWER, Answer, refusal
 
 
 class Identifying(Protocol):
-    """What admission needs of the wire."""
+    """What admission needs of `Senders`."""
 
     async def identify(self, http: Request) -> None: ...
 
 
 class Admission:
-    """Stands before the MCP endpoint. The wire keeps who it is for the message that the request carries.
+    """Stands before the MCP endpoint. Who it is stays noted for the message that the request carries.
 
     What reads HTTP for uvicorn may leave whitespace around the values of headers, which means nothing (RFC 9110, 5.5).
     """
 
-    def __init__(self, app: ASGIApp, wire: Identifying) -> None:
+    def __init__(self, app: ASGIApp, senders: Identifying) -> None:
         self._app = app
-        self._wire = wire
+        self._senders = senders
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
         try:
-            await self._wire.identify(Request(scope))
+            await self._senders.identify(Request(scope))
         except AuthenticationError as error:
             said = ErrorData(code=INVALID_REQUEST, message=sendable(error.text))
             await refusal(Challenge(error.status, error.challenge), said)(scope, receive, send)

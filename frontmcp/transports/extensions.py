@@ -7,21 +7,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
 from frontmcp.call import RequestContext
 from frontmcp.errors import MissingCapabilityError
 from frontmcp.interfaces.extensions import Extension, Method
+from frontmcp.transports.sdk import Ctx, is_modern
 
 if TYPE_CHECKING:
     from frontmcp.plugins import PluginManager
-
-Ctx = ServerRequestContext[Any, Any]
 
 
 @cache
@@ -44,7 +42,7 @@ def extend(
     server: Server[Any],
     extension: Extension,
     request_of: Callable[[Ctx], Awaitable[RequestContext]],
-    told: Callable[[Exception, Any], MCPError],
+    told: Callable[[Exception], MCPError],
 ) -> None:
     """Serve an extension.
 
@@ -60,10 +58,10 @@ def _serve(
     extension: Extension,
     method: Method,
     request_of: Callable[[Ctx], Awaitable[RequestContext]],
-    told: Callable[[Exception, Any], MCPError],
+    told: Callable[[Exception], MCPError],
 ) -> Any:
     async def serve(ctx: Ctx, params: types.RequestParams) -> Mapping[str, Any]:
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not is_modern(ctx):
             raise MCPError(METHOD_NOT_FOUND, "Method not found", method.name)
         given = params.model_dump(mode="json", by_alias=True)
         request = await request_of(ctx)
@@ -75,7 +73,7 @@ def _serve(
         except MCPError:
             raise
         except Exception as error:
-            raise told(error, None) from None
+            raise told(error) from None
 
     return serve
 

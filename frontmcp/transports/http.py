@@ -28,10 +28,11 @@ from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
 from frontmcp.threads import leave
 from frontmcp.transports.admission import Admission
+from frontmcp.transports.in_flight import InFlight
 from frontmcp.transports.listing import warn_of_missing_descriptions
 from frontmcp.transports.posts import PostGuard
 from frontmcp.transports.replay import ReplayingSessions
-from frontmcp.transports.wire import InFlight, Wire
+from frontmcp.transports.wire import Wire
 from frontmcp.validation import issues
 
 logger = logging.getLogger("frontmcp.http")
@@ -112,7 +113,7 @@ def http_app(served: Any, options: HttpOptions) -> HttpApp:
         )
     wire = served.wire
     warn_of_missing_descriptions(served.pipeline.registry)
-    wire.trusted_proxy_depth = options.trusted_proxy_depth
+    wire.senders.trusted_proxy_depth = options.trusted_proxy_depth
     wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
     _check_paths({route.path for route in provided if hasattr(route, "path")}, options.path)
@@ -122,7 +123,7 @@ def http_app(served: Any, options: HttpOptions) -> HttpApp:
     guarded = PostGuard(StreamableHTTPASGIApp(sessions), wire.in_flight, **limits)
     return HttpApp(
         routes=[
-            Route(options.path, Admission(guarded, wire)),
+            Route(options.path, Admission(guarded, wire.senders)),
             Route("/healthz", _healthy),
             Route("/readyz", _ready(served)),
             *provided,

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from frontmcp.transports.wire import InFlight
+from frontmcp.transports.in_flight import InFlight
 
 logger = logging.getLogger("frontmcp.http")
 

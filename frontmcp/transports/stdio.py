@@ -27,7 +27,7 @@ def run_stdio(served: Any) -> None:
     served.check()
     warn_of_missing_descriptions(served.pipeline.registry)
     _warn_of_routes(served)
-    served.wire.server.transport = "stdio"
+    served.wire.requests.transport = "stdio"
     anyio.run(_serve, served)
 
 

@@ -95,7 +95,7 @@ class Switchboard:
                     source.path,
                 )
             handle = partial(self.handle, feed)
-            routes.append(Route(source.path, Webhook(feed.name, source, handle, self._server.wire)))
+            routes.append(Route(source.path, Webhook(feed.name, source, handle, self._server.wire.senders)))
         return routes
 
     async def emitted(self, event: str, payload: Any) -> None:

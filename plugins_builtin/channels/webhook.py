@@ -44,14 +44,14 @@ class Webhook:
     """Receives posts: an ASGI app, so that a post with another method gets Starlette's own answer.
 
     :param handle: handles a payload; whether there was anything to tell.
-    :param wire: knows the address a request came from.
+    :param senders: knows the address a request came from.
     """
 
-    def __init__(self, channel: str, source: WebhookSource, handle: Handle, wire: Any) -> None:
+    def __init__(self, channel: str, source: WebhookSource, handle: Handle, senders: Any) -> None:
         self._channel = channel
         self._source = source
         self._handle = handle
-        self._wire = wire
+        self._senders = senders
         self._handling = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ class Webhook:
             "query": dict(request.query_params),
         }
         context = RequestContext(Caller.anonymous(), "http")
-        context.headers, context.client_ip = headers, self._wire.client_ip(request, request.headers)
+        context.headers, context.client_ip = headers, self._senders.client_ip(request, request.headers)
         try:
             return await self._handle(payload, context)
         except FrontMcpError as error:

@@ -9,8 +9,8 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from frontmcp.transports.in_flight import InFlight
 from frontmcp.transports.posts import PostGuard
-from frontmcp.transports.wire import InFlight
 
 
 async def answered(app: Any, body: dict[str, Any]) -> list[Message]:

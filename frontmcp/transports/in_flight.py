@@ -1,0 +1,88 @@
+"""Requests of sessions up to 2025-11-25 that are under way, so that no two with one id are mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import anyio
+
+from frontmcp.transports.sdk import Ctx, connection_of
+
+TIDY_SECONDS: Final = 5.0
+"""How long an id may take to be free once its request was answered."""
+
+
+class _Flight:
+    """One request of an older session: on a connection, and in a handler once that has begun."""
+
+    def __init__(self) -> None:
+        self.connected = True
+        self.running = False
+        self.answered = False
+        self.over = anyio.Event()
+
+
+class InFlight:
+    """Which requests of older sessions are on their way, from the arrival of the id until it can't be mixed up.
+
+    A request is over when its connection is done *and* its handler does not run: on a session whose stream was
+    dropped the handler runs on, and after an answer the SDK still tidies up. Ids that are written alike are one: the
+    SDK mixes up ``1`` and ``"1"``.
+
+    :ivar connections: how many wait for the answer to a request of an older protocol version.
+    """
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self._flights: dict[tuple[str, str], _Flight] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """A connection waits for an answer while the block runs."""
+        self.connections += 1
+        try:
+            yield
+        finally:
+            self.connections -= 1
+
+    async def arrive(self, session: str, request_id: Any) -> bool:
+        """Whether the id is free, or soon will be; then it is taken."""
+        key = (session, str(request_id))
+        earlier = self._flights.get(key)
+        if earlier is not None and earlier.answered:
+            with anyio.move_on_after(TIDY_SECONDS):
+                await earlier.over.wait()
+        if key in self._flights:
+            return False
+        self._flights[key] = _Flight()
+        return True
+
+    def leave(self, session: str, request_id: Any) -> None:
+        """The connection is done with the request."""
+        key = (session, str(request_id))
+        self._flights[key].connected = False
+        self._tidy(key)
+
+    async def __call__(self, ctx: Ctx, call_next: Any) -> Any:
+        """The SDK's middleware around every handler."""
+        key = (connection_of(ctx).session_id or "", str(ctx.request_id))
+        flight = self._flights.get(key)
+        if flight is None:
+            return await call_next(ctx)
+        flight.running = True
+        try:
+            return await call_next(ctx)
+        finally:
+            flight.running, flight.answered = False, True
+            self._tidy(key)
+
+    def _tidy(self, key: tuple[str, str]) -> None:
+        flight = self._flights.get(key)
+        if flight is not None and not flight.connected and not flight.running:
+            del self._flights[key]
+            flight.over.set()

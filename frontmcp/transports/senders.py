@@ -1,0 +1,75 @@
+"""Who sends a request: what plugins say of it, and the address it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
+
+from frontmcp.authentication import AuthenticationRequest
+from frontmcp.call import Caller
+from frontmcp.chain import blame
+from frontmcp.errors import PluginError
+from frontmcp.pipeline.failures import is_cancellation
+
+if TYPE_CHECKING:
+    from frontmcp.plugins import PluginManager
+
+CALLER: Final = "frontmcp.caller"
+"""Where an HTTP request's scope has who was found to send it."""
+
+
+class Senders:
+    """Finds who sends requests to one server.
+
+    :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``.
+    """
+
+    def __init__(self, hooks: PluginManager) -> None:
+        self._hooks = hooks
+        self._authenticate = hooks.chain("authenticate")
+        self.trusted_proxy_depth = 0
+
+    async def identify(self, http: Request) -> None:
+        """Ask who sends an HTTP request, and note the answer on it for the message it carries.
+
+        :raises FrontMcpError: it is refused.
+        """
+        request = AuthenticationRequest("http", http.headers, self.client_ip(http, http.headers))
+        caller = http.scope[CALLER] = await self.find(request)
+        if caller is not None and not caller.is_anonymous:
+            # By this the SDK lets nobody else use, listen to or end the session.
+            http.scope["user"] = AuthenticatedUser(
+                AccessToken(
+                    token="", client_id=caller.sub, subject=caller.sub, scopes=[], claims={"iss": caller.issuer}
+                )
+            )
+
+    async def find(self, request: AuthenticationRequest) -> Caller | None:
+        """Who a plugin says it is; None where none does.
+
+        :raises FrontMcpError: it is refused.
+        """
+        if self._authenticate is None:
+            return None
+        try:
+            caller: Caller | None = await self._authenticate(request)
+        except BaseException as error:
+            if is_cancellation(error) or isinstance(error, MCPError) or getattr(error, "public", False):
+                raise
+            step = blame(error, self._hooks.steps("authenticate"))
+            plugin = step.plugin if step is not None else "?"
+            raise PluginError(plugin, "authenticate", error) from error
+        return caller
+
+    def client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
+        """Who connected; behind trusted proxies, what the outermost of them saw."""
+        if self.trusted_proxy_depth:
+            hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
+            if len(hops) >= self.trusted_proxy_depth:
+                return hops[-self.trusted_proxy_depth]
+        return http.client.host if http.client is not None else None
