@@ -257,6 +257,38 @@ class JobEngineKit:
             assert refused.value.code == "JOB_QUEUE_FULL"
             gate.open()
 
+    async def test_no_more_wait_than_may_though_many_are_submitted_at_once(self, engine: JobEngine) -> None:
+        gate, kept, refused = Gate(), list[Run](), list[str]()
+
+        async def submit() -> None:
+            try:
+                kept.append(await engine.submit(new_run()))
+            except PublicMcpError as error:
+                refused.append(error.code)
+
+        async with started(engine, gate.hold):
+            for _ in range(2):
+                await engine.submit(new_run())
+            await gate.reached(2)
+            async with anyio.create_task_group() as group:
+                for _ in range(12):
+                    group.start_soon(submit)
+            assert (len(kept), refused) == (3, ["JOB_QUEUE_FULL"] * 9)
+            gate.open()
+
+    async def test_a_run_that_waits_already_is_given_where_no_more_may_wait(self, engine: JobEngine) -> None:
+        gate, key = Gate(), new_id()
+        async with started(engine, gate.hold):
+            for _ in range(2):
+                await engine.submit(new_run())
+            await gate.reached(2)
+            first = await engine.submit(new_run(key=key))
+            for _ in range(2):
+                await engine.submit(new_run())
+            assert (await engine.submit(new_run(key=key))).id == first.id
+            assert (await engine.submit(first)).id == first.id
+            gate.open()
+
     async def test_a_run_waits_for_its_time(self, engine: JobEngine) -> None:
         async with started(engine, echo):
             begin = time.time()

@@ -118,3 +118,10 @@ def sqlite_store(sqlite_template: Path, tmp_path: Path) -> str:
 def postgres_store(postgres: PostgresServer, postgres_template: str) -> str:
     """The URL of a new database."""
     return postgres.url(postgres.new_database(postgres_template))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> str:
+    """The URL of a new database, of each kind."""
+    store: str = request.getfixturevalue(f"{request.param}_store")
+    return store

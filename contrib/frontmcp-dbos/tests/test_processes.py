@@ -21,9 +21,7 @@ RUNS = 12
 STEPS = 4
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_one_of_three_is_killed(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    store: str = request.getfixturevalue(f"{kind}_store")
+async def test_one_of_three_is_killed(store: str, tmp_path: Path) -> None:
     journal, ids = tmp_path / "steps", [new_id() for _ in range(RUNS)]
     journal.touch()
     victim = child(("worker:make", store), journal, ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import pytest
 from dbos import DBOS
 from frontmcp_dbos import DbosJobs
 from frontmcp_dbos.engine import DbosJobEngine, JsonSerializer, outside
+from frontmcp_dbos.records import FullError, Records, url_of
 from frontmcp_dbos.slots import slots_of
 
 from frontmcp import ConfigurationError, FrontMcp, Job, JobContext, Step, Workflow, create_direct
@@ -153,12 +155,26 @@ class TestKept:
             assert (await ended(engine, run.id)).state is RunState.COMPLETED
 
 
-class TestMended:
-    @pytest.fixture(params=["sqlite", "postgres"])
-    def store(self, request: pytest.FixtureRequest) -> str:
-        store: str = request.getfixturevalue(f"{request.param}_store")
-        return store
+class TestQueue:
+    async def test_processes_that_submit_at_once_keep_no_more_than_may_wait(self, store: str) -> None:
+        url = url_of(store)
+        processes, begin, kept = [Records(url, "frontmcp") for _ in range(8)], threading.Barrier(8), list[Any]()
 
+        def submit(records: Records) -> None:
+            begin.wait(10)
+            for _ in range(4):
+                with suppress(FullError):
+                    kept.append(records.insert(new_run(), 10))
+
+        async with anyio.create_task_group() as group:
+            for records in processes:
+                group.start_soon(anyio.to_thread.run_sync, submit, records)
+        assert (kept, processes[0].waiting()) == ([None] * 10, 10)
+        for records in processes:
+            records.close()
+
+
+class TestMended:
     async def test_a_cancel_that_dbos_did_not_hear_of(self, store: str) -> None:
         gate = Gate()
         async with started(engine_of(store, max_running=1), gate.hold) as engine:

@@ -39,7 +39,7 @@ from frontmcp.interfaces.jobs import (
     RunState,
 )
 from frontmcp_dbos.execution import DbosJournal, LeftError, Live, quieten_this_task
-from frontmcp_dbos.records import Records, url_of
+from frontmcp_dbos.records import FullError, Records, url_of
 from frontmcp_dbos.slots import slots_of
 
 logger = logging.getLogger("frontmcp.jobs")
@@ -223,11 +223,11 @@ class DbosJobEngine:
     # Runs
 
     async def submit(self, run: Run) -> Run:
-        if not run.foreground and await self._is_full():
-            if (there := await self.get(run.id)) is not None:
-                return there
-            raise QueueFullError(self._config.max_queued)
-        if (there := await self._stored(self._records.insert, run)) is not None:
+        try:
+            there = await self._stored(self._records.insert, run, None if run.foreground else self._places)
+        except FullError:
+            raise QueueFullError(self._config.max_queued) from None
+        if there is not None:
             live = self._live.get(there.id)
             return live.copy() if live is not None else there
         if run.foreground:
@@ -266,10 +266,11 @@ class DbosJobEngine:
             await self.cancel(run_id)
         self._live.pop(run_id, None)
 
-    async def _is_full(self) -> bool:
+    @property
+    def _places(self) -> int:
+        """How many runs may wait, those aside for which this process has room: they wait until it looks for them."""
         running = sum(not live.run.foreground for live in self._live.values())
-        places = self._config.max_queued + max(0, self._config.max_running - running)
-        return await self._stored(self._records.waiting) >= places
+        return self._config.max_queued + max(0, self._config.max_running - running)
 
     async def carry_out(self, run: Run) -> dict[str, Any]:
         """What the workflow of a run does."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sql
@@ -34,6 +35,10 @@ RUNS: Final = sql.Table(
     sql.Index("frontmcp_runs_waits", "app", "waits"),
 )
 _GOING = RUNS.c.completed_at.is_(None)
+
+
+class FullError(Exception):
+    """As many runs wait as may."""
 
 
 def _digest(text: str) -> str:
@@ -79,6 +84,9 @@ class Records:
             url, isolation_level="AUTOCOMMIT", pool_pre_ping=url.drivername != "sqlite", connect_args=options
         )
         self._mine = RUNS.c.app == app
+        self._count_waiting = sql.select(sql.func.count()).where(self._mine, RUNS.c.waits)
+        # Locks of one number are none of `ServerSlots`, which have two.
+        self._queue_lock = zlib.crc32(f"frontmcp-dbos {app} queue".encode())
 
     def create(self) -> None:
         """Make the table unless it is there."""
@@ -102,9 +110,29 @@ class Records:
             result = connection.execute(statement)
             return result.all() if result.returns_rows else result.rowcount
 
-    def insert(self, run: Run) -> Run | None:
-        """Keep a new run; the one that has its id, or its key, where there is one."""
-        row = {
+    def insert(self, run: Run, places: int | None = None) -> Run | None:
+        """Keep a new run; the one that has its id, or its key, where there is one.
+
+        :param places: how many runs may wait, this one included; any number where it is None. Processes that insert
+            at once are counted one after the other.
+        :raises FullError: as many wait.
+        """
+        row = self._row(run)
+        while True:
+            try:
+                is_kept = self._insert(row, places)
+            except IntegrityError:
+                is_kept = False
+            if is_kept:
+                return None
+            if (there := self._rival(run)) is not None:
+                return there
+            if places is not None and self.waiting() >= places:
+                raise FullError
+            # Who held the key, or a place, has just ended.
+
+    def _row(self, run: Run) -> dict[str, Any]:
+        return {
             "id": run.id,
             "app": self._app,
             "owner": _digest(run.owner.key),
@@ -115,15 +143,23 @@ class Records:
             "created_at": run.created_at,
             "record": run.model_dump_json(),
         }
-        while True:
-            try:
-                self._run(sql.insert(RUNS).values(row))
-            except IntegrityError:
-                if (there := self._rival(run)) is not None:
-                    return there
-                # Who held the key has just ended.
-                continue
-            return None
+
+    def _insert(self, row: Mapping[str, Any], places: int | None) -> bool:
+        """Whether there was a place."""
+        if places is None:
+            return bool(self._run(sql.insert(RUNS).values(row)))
+        values = [sql.literal(value, RUNS.c[name].type) for name, value in row.items()]
+        waiting = self._count_waiting.scalar_subquery()
+        statement = sql.insert(RUNS).from_select(list(row), sql.select(*values).where(waiting < places))
+        statement = statement.execution_options(preserve_rowcount=True)
+        if self._engine.dialect.name == "sqlite":
+            # One writer at a time, which sees what the one before it wrote.
+            return bool(self._run(statement))
+        with self._engine.connect() as connection:
+            connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                connection.execute(sql.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": self._queue_lock})
+                return bool(connection.execute(statement).rowcount)
 
     def _rival(self, run: Run) -> Run | None:
         same_key = RUNS.c.key == _digest(run.key) if run.key is not None else sql.false()
@@ -132,7 +168,7 @@ class Records:
 
     def waiting(self) -> int:
         """How many runs wait for a place."""
-        count: int = self._run(sql.select(sql.func.count()).where(self._mine, RUNS.c.waits))[0][0]
+        count: int = self._run(self._count_waiting)[0][0]
         return count
 
     def begin(self, run_id: str) -> bool:
