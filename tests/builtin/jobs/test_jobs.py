@@ -221,8 +221,8 @@ async def test_while_it_waits_for_the_next_attempt_it_is_retrying() -> None:
 async def test_without_retry_it_is_tried_once_and_the_last_error_is_told() -> None:
     job, attempts = flaky(2)
     async with create_direct(serve(job)) as direct:
-        error = await refused(direct.execute_job("flaky"))
-        assert error.code == "TOOL_EXECUTION_ERROR"
+        error: Any = await refused(direct.execute_job("flaky"))
+        assert (error.code, error.original_error.code) == ("TOOL_EXECUTION_ERROR", "JOB_EXECUTION_ERROR")
         assert str(error) == 'Tool "execute_job" execution failed: Job "flaky" execution failed: not yet'
         assert attempts == [1]
 
@@ -603,7 +603,14 @@ def server() -> FrontMcp:
     async def write(ctx: ToolContext) -> None:
         await ctx.progress(2, 2, "whole")
 
-    return serve(Export, tools=[write])
+    return serve(Export, boom, tools=[write])
+
+
+async def test_an_error_that_is_not_public_is_the_tools_for_who_waits_and_the_jobs_in_the_status(mcp: Any) -> None:
+    (await mcp.tools.call("execute_job", {"name": "boom"})).assert_error("TOOL_EXECUTION_ERROR")
+    started = await mcp.tools.call("execute_job", {"name": "boom", "background": True})
+    status = await mcp.jobs.wait(started.json()["runId"])
+    assert (status["error"]["code"], status["error"]["name"]) == ("JOB_EXECUTION_ERROR", "RuntimeError")
 
 
 async def test_a_client_that_waits_hears_the_progress(mcp: Any) -> None:
