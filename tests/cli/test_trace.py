@@ -246,7 +246,7 @@ async def test_the_report_is_told_of_client_calls_and_no_more_than_so_many_are_k
 
 async def test_the_tree_is_drawn() -> None:
     call = await traced("outer", {"calls": [("leaf", {}), ("leaf", {"n": -1})]})
-    console = Console(file=io.StringIO(), width=200)
+    console = Console(file=io.StringIO(), width=200, force_terminal=False)
     show(call, console)
     lines = console.file.getvalue().splitlines()
     assert lines[0].startswith("outer  ")
