@@ -46,6 +46,9 @@ LISTS: Final[Mapping[ListName, str]] = {
 }
 """What a client can list, and where the protocol's results have it."""
 
+BEHIND: Final[tuple[ListName, ...]] = ("jobs", "workflows", "channels")
+"""What stands behind tools and resources that a client can list."""
+
 
 class Listed(NamedTuple):
     """An entry, under what it is listed as; with the reason, when a client does not see it."""
@@ -60,20 +63,20 @@ async def listed(server: FrontMcp, caller: Caller, everything: bool) -> list[Lis
     """What a client sees; with ``everything``, also what it does not."""
     found = []
     async with server.running():
-        for name in LISTS:
+        for name in (*LISTS, *BEHIND) if everything else LISTS:
             seen = await server.pipeline.list_entries(name, RequestContext(caller, "cli"))
             of_list = [Listed(name, address, entry) for address, entry in seen]
             if everything:
-                of_list += _unlisted(server, name, {entry.id for _, entry in seen})
+                of_list += _unlisted(server, caller, name, {entry.id for _, entry in seen})
             found += sorted(of_list, key=lambda each: each.address)
     return found
 
 
-def _unlisted(server: FrontMcp, name: ListName, seen: Container[str]) -> Iterator[Listed]:
+def _unlisted(server: FrontMcp, caller: Caller, name: ListName, seen: Container[str]) -> Iterator[Listed]:
     registry = server.pipeline.registry
     others = [entry for entry in registry.of_list(name) if entry.id not in seen]
     for address, entry in registry.listed(name, others):
-        yield Listed(name, address, entry, _why_unlisted(entry))
+        yield Listed(name, address, entry, _why_unlisted(server, caller, entry))
     for entry in _owned(server):
         if entry.list_name == name:
             yield Listed(name, entry.id, entry, f"of {entry.owner.name}")
@@ -84,14 +87,23 @@ def _owned(server: FrontMcp) -> Iterator[Any]:
     return (entry for entry in server.entries() if entry.owner is not None)
 
 
-def _why_unlisted(entry: Entry) -> str:
+def _why_unlisted(server: FrontMcp, caller: Caller, entry: Any) -> str:
     visibility = entry.options.get("visibility")
-    return str(visibility) if visibility in ("hidden", "internal") else "not for this caller"
+    if visibility in ("hidden", "internal"):
+        return str(visibility)
+    call = server.new_call(entry, caller=caller, origin="client", surface="mcp")
+    call.listing = True
+    visible = entry.plan.visible
+    return "not available here" if visible is not None and False in visible(call, entry) else "not for this caller"
 
 
 def listed_as_text(found: Iterable[Listed]) -> str:
-    rows = [(each.list_name.removesuffix("s"), each.address, _described(each)) for each in found]
+    rows = [(_kind(each), each.address, _described(each)) for each in found]
     return columns([("KIND", "NAME", "DESCRIPTION"), *rows]) if rows else "there is nothing that a client sees"
+
+
+def _kind(each: Listed) -> str:
+    return "agent" if each.entry.kind == "agent" else each.list_name.removesuffix("s")
 
 
 def _described(each: Listed) -> str:
@@ -100,12 +112,20 @@ def _described(each: Listed) -> str:
 
 
 def listed_as_json(found: Iterable[Listed]) -> str:
-    """The lists as the protocol has them; what is not listed has a ``mark``."""
+    """The lists as the protocol has them, and what stands behind them; what is not listed has a ``mark``."""
     lists: dict[str, list[Json]] = {key: [] for key in LISTS.values()}
-    for name, address, entry, mark in found:
-        told = entry.wire(name=address, modern=True).model_dump(mode="json", by_alias=True, exclude_none=True)
-        lists[LISTS[name]].append({**told, "mark": mark} if mark else told)
+    for each in found:
+        told = _told(each)
+        listed = lists.setdefault(LISTS.get(each.list_name, each.list_name), [])
+        listed.append({**told, "mark": each.mark} if each.mark else told)
     return to_json(lists)
+
+
+def _told(each: Listed) -> Json:
+    if each.list_name == "channels":
+        return {"name": each.address, "description": each.entry.definition.description}
+    told = each.entry.wire(name=each.address, modern=True)
+    return told.model_dump(mode="json", by_alias=True, exclude_none=True) if each.list_name in LISTS else dict(told)
 
 
 def to_json(data: Json) -> str:

@@ -133,6 +133,68 @@ def test_a_list_as_json(frontmcp, desk):
     }
 
 
+BEHIND = '''\
+from frontmcp import Agent, AgentContext, Channel, FrontMcp, Job, Step, Workflow
+from frontmcp.testing import ScriptedModel
+
+
+@Agent(llm={"adapter": ScriptedModel("Done.")})
+class Triage(AgentContext):
+    """Sorts tickets."""
+
+
+@Job
+async def report(day: str) -> str:
+    "Write a report."
+
+
+@Job(visibility="hidden")
+async def clean() -> None: ...
+
+
+@Workflow(steps=[Step("only", "report", input={"day": "today"})])
+class Nightly:
+    """What is done at night."""
+
+
+@Channel(source={"type": "webhook", "path": "/hooks/mail", "secret": "a-secret-of-32-bytes-or-even-more!!"})
+async def mail(payload: dict) -> None:
+    "Mail comes in."
+
+
+server = FrontMcp("desk", agents=[Triage], jobs=[report, clean], workflows=[Nightly], channels=[mail])
+
+
+@server.tool(available_when={"surface": ["cli"]})
+async def here() -> str: ...
+'''
+
+
+def test_all_has_what_stands_behind_tools_and_resources(frontmcp, write):
+    write("behind.py", BEHIND)
+    assert ["agent", "invoke_triage", "Sorts tickets."] in listed(frontmcp("list", "behind.py"))
+    lines = listed(frontmcp("list", "behind.py", "--all"))
+    assert [line for line in lines if line[0] not in ("tool", "agent", "resource")] == [
+        ["job", "clean", "[hidden] (no description)"],
+        ["job", "report", "Write a report."],
+        ["workflow", "nightly", "What is done at night."],
+        ["channel", "mail", "Mail comes in."],
+    ]
+    assert ["tool", "here", "[not available here] (no description)"] in lines
+
+
+def test_what_stands_behind_is_in_the_json_too_without_secrets(frontmcp, write):
+    write("behind.py", BEHIND)
+    assert not {"jobs", "workflows", "channels"} & json.loads(frontmcp("list", "behind.py", "--json").out).keys()
+    ran = frontmcp("list", "behind.py", "--json", "--all")
+    lists = json.loads(ran.out)
+    assert [(job["name"], job.get("mark")) for job in lists["jobs"]] == [("clean", "hidden"), ("report", None)]
+    assert lists["jobs"][1]["inputSchema"]["required"] == ["day"]
+    assert [(each["name"], each["stepCount"]) for each in lists["workflows"]] == [("nightly", 1)]
+    assert lists["channels"] == [{"name": "mail", "description": "Mail comes in."}]
+    assert "a-secret" not in ran.out
+
+
 def test_a_tool_of_several_apps_has_the_name_it_is_listed_under(frontmcp, write):
     write(
         "two.py",
@@ -293,9 +355,9 @@ server = FrontMcp("desk", agents=[Support])
 
 def test_what_only_an_agent_finds_is_listed_with_all_and_has_a_plan(frontmcp, write):
     target = str(write("agent.py", AGENT))
-    assert listed(frontmcp("list", target)) == [["tool", "invoke_support", "Help with refunds."]]
+    assert listed(frontmcp("list", target)) == [["agent", "invoke_support", "Help with refunds."]]
     assert listed(frontmcp("list", target, "--all")) == [
         ["tool", "desk:invoke_support/refund", "[of invoke_support] Refund a customer."],
-        ["tool", "invoke_support", "Help with refunds."],
+        ["agent", "invoke_support", "Help with refunds."],
     ]
     assert "guard_call" in frontmcp("plugins", target, "--tool", "desk:invoke_support/refund").out
