@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from frontmcp.configuration import CoreSettings
+from frontmcp.configuration import CoreSettings, sources_of_words
 from frontmcp.definitions.app import any_definition
 from frontmcp.definitions.base import Definition
 from frontmcp.entries import Entry
@@ -30,7 +30,8 @@ class Assembly:
 
     def __init__(self, server: Any, core: CoreSettings, *, threads: Threads, providers: Providers) -> None:
         self._server = server
-        self.plugins = PluginManager(PluginSettings(core.plugins, core.plugin_order, core.autoload_plugins))
+        sources = sources_of_words(server.settings)
+        self.plugins = PluginManager(PluginSettings(core.plugins, core.plugin_order, core.autoload_plugins, sources))
         self.problems = list(self.plugins.problems)
         self.registry = Registry(threads=threads, providers=providers)
         self.pipeline = Pipeline(server, self.registry, self.plugins, providers, max_call_depth=core.max_call_depth)

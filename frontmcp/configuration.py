@@ -95,6 +95,18 @@ class Configuration:
         return settings, core, values, problems
 
 
+def sources_of_words(settings: Mapping[str, Setting]) -> dict[tuple[str, str], str]:
+    """Where each word about plugins came from, by setting and word; of several sources the last."""
+    return {
+        (name, word): given.source
+        for name in ("plugins", "plugin_order")
+        for given in settings[name].given
+        if isinstance(given.value, list | tuple)
+        for word in given.value
+        if isinstance(word, str)
+    }
+
+
 def _core(own: dict[str, Any], settings: Mapping[str, Setting], problems: list[str]) -> CoreSettings:
     """The settings of the core; of what is wrong, and told, the default holds."""
     try:

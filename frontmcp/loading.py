@@ -9,8 +9,8 @@ import importlib
 import importlib.metadata
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
@@ -56,11 +56,18 @@ class PluginSettings:
         ``"package.module:attribute"`` loads one. Of words about the same name the last holds.
     :ivar order: names of plugins that run first.
     :ivar autoload: load installed plugins that were not named.
+    :ivar sources: where a word of ``plugins`` or a name of ``plugin_order`` came from, by setting and word.
     """
 
     plugins: Sequence[PluginLike] = ()
     order: Sequence[str] = ()
     autoload: bool = True
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def told(self, setting: str, word: str) -> str:
+        """A word, with the setting and the source that gave it, for messages."""
+        source = self.sources.get((setting, word))
+        return f'{setting} from {source}: "{word}"' if source is not None else f'{setting}: "{word}"'
 
 
 @dataclass(slots=True)
@@ -113,9 +120,8 @@ class Loader:
         self._last_no, self._last_yes = _words(settings.plugins)
         for name in ESSENTIAL:
             if self._last_no.pop(name, None) is not None:
-                self.problems.append(
-                    f'plugins: "no:{name}": {name} can be replaced by a plugin of that name, not switched off'
-                )
+                told = settings.told("plugins", f"no:{name}")
+                self.problems.append(f"{told}: {name} can be replaced by a plugin of that name, not switched off")
         given = list(self._given())
         self.infos = [*given, *self._installed({info.name for info in given}), *self._built_in()]
         self._refuse_unknown_words()
@@ -193,7 +199,8 @@ class Loader:
             module = name.partition(":")[0]
             missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
             wrong = "is neither an installed plugin nor a module" if missing else f"can't be loaded: {describe(error)}"
-            self.problems.append(f'plugins: "{name}" {wrong}{nearest(name, (*self._points, *BUILT_IN))}')
+            told = self._settings.told("plugins", name)
+            self.problems.append(f"{told} {wrong}{nearest(name, (*self._points, *BUILT_IN))}")
             return
         yield from self._from_object(item)
 
@@ -216,10 +223,12 @@ class Loader:
         names = {info.name for info in self.infos}
         for name in self._last_no:
             if name not in names:
-                self.problems.append(f'plugins: "no:{name}": there is no plugin of that name{nearest(name, names)}')
+                told = self._settings.told("plugins", f"no:{name}")
+                self.problems.append(f"{told}: there is no plugin of that name{nearest(name, names)}")
         for name in self._settings.order:
             if name not in names:
-                self.problems.append(f'plugin_order: there is no plugin "{name}"{nearest(name, names)}')
+                told = self._settings.told("plugin_order", name)
+                self.problems.append(f"{told}: there is no plugin of that name{nearest(name, names)}")
 
     def _settle_duplicates(self) -> None:
         """Two of one name stop the start, but for an operator's plugin that replaces a built-in."""

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from frontmcp.errors import shorten
 
@@ -20,13 +20,18 @@ class LogOptions(BaseModel):
     """The setting ``logging``.
 
     :ivar format: ``"text"``, or ``"json"`` for an object a line.
-    :ivar level: the least level that is logged.
+    :ivar level: the least level that is logged, in capitals or not.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["text", "json"] = "text"
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("level", mode="before")
+    @classmethod
+    def _in_capitals(cls, value: Any) -> Any:
+        return value.upper() if isinstance(value, str) else value
 
 
 class JsonFormatter(logging.Formatter):

@@ -459,11 +459,13 @@ class FrontMcp:
             return f"setting from {setting.source_of(path) or setting.source}"
 
         is_known = name in claims.names("server") or name in INSTALLABLE
+        if not is_known and name == "environment":
+            return [f"{place()}: it is no setting: give the variable FRONTMCP_ENV, or environment= in code"]
         if not is_known and (near := nearest(name, _keywords(setting))):
             return [f'{place()}: there is no setting "{name}"{near}']
         if setting.is_environment and claims.is_foreign(name):
             logger.warning("%s means nothing to this server", setting.source)
-            del self.options[name]
+            del self.options[name], self.settings[name]
             return []
         option = {name: self.options[name]}
         problems = claims.check_options("server", option, place)

@@ -149,10 +149,12 @@ def merge(layers: Iterable[Layer], locked: Iterable[str] = ()) -> tuple[dict[str
     problems = []
     for index, layer in enumerate(layers):
         for name, value in layer.values.items():
+            given = Given(_where(layer, name), value)
             if index and name in locked:
-                problems.append(f"{name} from {_where(layer, name)}: it is locked, only code may set it")
+                where = dict.fromkeys(given.where(path) for path, _ in _leaves((), name, value))
+                problems += [f"{name} from {each}: it is locked, only code may set it" for each in where]
                 continue
-            settings[name] = _over(name, settings.get(name), Given(_where(layer, name), value))
+            settings[name] = _over(name, settings.get(name), given)
     return settings, problems
 
 

@@ -52,7 +52,9 @@ def _text(issue: Any, path: Path, type_: Any) -> str:
     match issue["type"]:
         case "model_type":
             return f"Input should be a dict with some of the keys {', '.join(sorted(_keys(type_, path)))}"
-        case "tuple_type":
+        case "tuple_type" | "sequence_str":
+            return "Input should be a list"
+        case "is_instance_of" if issue["msg"].endswith(" Sequence"):
             return "Input should be a list"
         case "extra_forbidden":
             *above, key = path

@@ -123,7 +123,9 @@ class TestOrder:
         ]
 
     def test_an_unknown_name_in_plugin_order_is_a_problem(self) -> None:
-        assert problem(order=("alaising",)) == 'plugin_order: there is no plugin "alaising"; did you mean "aliasing"?'
+        assert problem(order=("alaising",)) == (
+            'plugin_order: "alaising": there is no plugin of that name; did you mean "aliasing"?'
+        )
 
 
 class TestForms:

@@ -83,8 +83,10 @@ def test_a_variable_that_means_nothing_here_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("FRONTMCP_OTHER_PROGRAMS_VARIABLE", "1")
-    server().check()
+    served = server()
+    served.check()
     assert "FRONTMCP_OTHER_PROGRAMS_VARIABLE means nothing" in caplog.text
+    assert "other_programs_variable" not in served.settings
 
 
 def test_a_variable_for_a_plugin_that_is_off_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +98,15 @@ def test_a_variable_for_a_plugin_that_is_off_stops_the_start(monkeypatch: pytest
 
 def test_locked_settings_stay_in_codes_hands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRONTMCP_AUDIT_LOG__LEVEL", "0")
+    monkeypatch.setenv("FRONTMCP_AUDIT_LOG__STORE", "x")
     served = server(audit_log={"level": 3}, locked=("audit_log",))
-    with pytest.raises(ConfigurationError, match="audit_log from FRONTMCP_AUDIT_LOG: it is locked"):
+    served.configure(command_line={"audit_log": {"level": 1}})
+    with pytest.raises(ConfigurationError) as refused:
         served.check()
+    sources = ("FRONTMCP_AUDIT_LOG__LEVEL", "FRONTMCP_AUDIT_LOG__STORE", "command line")
+    assert refused.value.problems == [
+        f"audit_log from {source}: it is locked, only code may set it" for source in sources
+    ]
 
 
 def test_a_settings_file_that_is_no_toml_is_named_with_the_place(tmp_path: Path) -> None:
@@ -135,6 +143,62 @@ def test_a_number_where_a_text_is_wanted_is_text(monkeypatch: pytest.MonkeyPatch
     served.check()
     options = served.http_options()
     assert (options.host, options.allowed_hosts, served.instructions) == ("1", ["2"], "42")
+
+
+def test_lists_of_names_may_be_written_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_HTTP__ALLOWED_HOSTS", "mcp.example.com, localhost:*")
+    monkeypatch.setenv("FRONTMCP_HTTP__CORS_ORIGINS", "https://example.com")
+    served = FrontMcp("settings")
+    served.check()
+    options = served.http_options()
+    assert (options.allowed_hosts, options.cors_origins) == (
+        ["mcp.example.com", "localhost:*"],
+        ["https://example.com"],
+    )
+
+
+@pytest.mark.parametrize("value", ["5", "{}"])
+def test_what_is_no_list_is_told(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("FRONTMCP_HTTP__ALLOWED_HOSTS", value)
+    with pytest.raises(ConfigurationError) as refused:
+        FrontMcp("settings").check()
+    told = "http.allowed_hosts from FRONTMCP_HTTP__ALLOWED_HOSTS: Input should be a list"
+    assert refused.value.problems == [told]
+
+
+def test_the_level_of_logs_may_be_written_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_LOGGING__LEVEL", "debug")
+    served = FrontMcp("settings")
+    served.check()
+    assert served.log_options.level == "DEBUG"
+
+
+def test_a_wrong_word_about_plugins_is_told_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTMCP_PLUGINS", "no:alaising")
+    monkeypatch.setenv("FRONTMCP_PLUGIN_ORDER", "guardz")
+    served = FrontMcp("settings", plugins=["acme_which_is_not_there"])
+    served.configure(command_line={"plugins": ["no:formatting"]})
+    with pytest.raises(ConfigurationError) as refused:
+        served.check()
+    assert sorted(problem.partition(": ")[0] for problem in refused.value.problems) == [
+        "plugin_order from FRONTMCP_PLUGIN_ORDER",
+        "plugins from FRONTMCP_PLUGINS",
+        "plugins from code",
+        "plugins from command line",
+    ]
+
+
+def test_the_environment_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passed over, errors would be shown whole by a server that was told not to."""
+    monkeypatch.setenv("FRONTMCP_ENVIRONMENT", "production")
+    with pytest.raises(ConfigurationError, match=r"from FRONTMCP_ENVIRONMENT: .* FRONTMCP_ENV, or environment="):
+        server().check()
+    monkeypatch.delenv("FRONTMCP_ENVIRONMENT")
+    (tmp_path / "frontmcp.toml").write_text('environment = "production"\n')
+    served = server()
+    served.configure(file=tmp_path / "frontmcp.toml")
+    with pytest.raises(ConfigurationError, match=r"frontmcp\.toml: .* FRONTMCP_ENV, or environment="):
+        served.check()
 
 
 def test_other_variables_are_left_alone() -> None:

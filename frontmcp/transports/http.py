@@ -92,6 +92,12 @@ class HttpOptions(BaseModel):
     trusted_proxy_depth: int = Field(0, ge=0)
     grace: int = Field(10, ge=0)
 
+    @field_validator("allowed_hosts", "allowed_origins", "cors_origins", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        # The environment has lists of names as text.
+        return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
+
     @field_validator("event_store")
     @classmethod
     def _needs_sessions(cls, value: bool, info: ValidationInfo) -> bool:
