@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, SecretStr
 
+from frontmcp import ConfigurationError
 from frontmcp.interfaces import (
     ModelAccessError,
     ModelConfig,
@@ -18,6 +20,7 @@ from frontmcp.interfaces import (
     ModelUnavailableError,
     error_of_status,
 )
+from frontmcp.interfaces.models import ProviderAdapter
 
 
 @pytest.mark.parametrize(
@@ -100,3 +103,79 @@ def test_a_key_that_is_given_wins_over_the_environment(monkeypatch: pytest.Monke
     assert ModelConfig("acme", api_key=SecretStr("given")).key("ACME_KEY") == "given"
     assert ModelConfig("acme").key("ACME_KEY") == "from outside"
     assert ModelConfig("acme").key("OTHER_KEY") is None
+
+
+class Client:
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+        self.closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Adapter(ProviderAdapter):
+    provider, key_variable, example = "acme", "ACME_API_KEY", "acme-large"
+
+    def connect(self, **settings: Any) -> Client:
+        return Client(**settings)
+
+    def error_of(self, error: Exception) -> ModelError:
+        return ModelUnavailableError() if isinstance(error, TimeoutError) else super().error_of(error)
+
+
+class TestProviderAdapter:
+    def test_everything_wrong_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("ACME_API_KEY", raising=False)
+        with pytest.raises(ConfigurationError) as raised:
+            Adapter.of(ModelConfig("acme", extra={"timeout": "s3cret", "tempature": 1}))
+        assert raised.value.problems[:2] == [
+            '"model" is missing, such as "acme-large"',
+            'there is no key: set ACME_API_KEY, or give "api_key"',
+        ]
+        assert [problem.partition(":")[0] for problem in raised.value.problems[2:]] == ["timeout", "tempature"]
+        assert "s3cret" not in str(raised.value)
+        with pytest.raises(ConfigurationError, match="max_retries"):
+            Adapter("acme-large", max_retries=-1)
+
+    async def test_it_connects_late_with_the_key_of_the_environment_and_again_after_closing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        adapter = Adapter("acme-large", base_url="http://127.0.0.1:1", timeout=5)
+        monkeypatch.setenv("ACME_API_KEY", "k-env")
+        first = adapter.client
+        assert first.settings == {
+            "api_key": "k-env",
+            "base_url": "http://127.0.0.1:1",
+            "timeout": 5,
+            "max_retries": 2,
+            "http_client": None,
+        }
+        await adapter.aclose()
+        await adapter.aclose()
+        assert first.closed
+        assert adapter.client is not first
+        assert repr(adapter) == "<Adapter acme-large>"
+
+    async def test_who_gives_a_client_closes_it(self) -> None:
+        adapter = Adapter("acme-large", api_key="k", http_client=object())
+        client = adapter.client
+        await adapter.aclose()
+        assert not client.closed
+
+    @pytest.mark.parametrize(
+        ("raised", "expected", "reason"),
+        [
+            (TimeoutError("What of T-1?"), ModelUnavailableError, None),
+            (KeyError("What of T-1?"), ModelError, "KeyError"),
+            (ModelRateLimitError(7), ModelRateLimitError, None),
+        ],
+    )
+    def test_errors_become_ours_without_what_was_asked(
+        self, raised: Exception, expected: type[ModelError], reason: str | None
+    ) -> None:
+        with pytest.raises(ModelError) as became, Adapter("acme-large").our_errors():
+            raise raised
+        assert type(became.value) is expected
+        assert became.value.reason == reason
+        assert "T-1" not in f"{became.value} {became.value.__cause__}"

@@ -1,4 +1,6 @@
-"""What engines, stores and adapters implement, and the data they exchange; for jobs see `frontmcp.interfaces.jobs`."""
+"""What engines, stores and adapters implement, and the data they exchange; for jobs see `frontmcp.interfaces.jobs`,
+for adapters of models on an SDK `frontmcp.interfaces.models`.
+"""
 
 from __future__ import annotations
 

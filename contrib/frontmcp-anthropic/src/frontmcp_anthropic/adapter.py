@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import anthropic
 import httpx2
 from anthropic import AsyncAnthropic
 from anthropic.types import Message
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from frontmcp import Completion, ConfigurationError, ToolCall
+from frontmcp import Completion, ToolCall
 from frontmcp.interfaces import (
     ChatMedia,
     ChatMessage,
     CompletionDelta,
     FinishReason,
-    ModelConfig,
     ModelError,
     ModelOptions,
     ModelPrompt,
@@ -28,6 +26,7 @@ from frontmcp.interfaces import (
     Usage,
     error_of_status,
 )
+from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions
 
 FINISH: Final[Mapping[str, FinishReason]] = {
     "end_turn": "stop",
@@ -41,88 +40,40 @@ CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 Medium: TypeAlias = Literal["image", "pdf"]
 IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 PDF: Final = "application/pdf"
-NO_SENSE: Final = "The answer of the model's provider makes no sense"
 REASONING: Final = ("thinking", "redacted_thinking")
 
 
-class AnthropicOptions(BaseModel):
+class AnthropicOptions(ProviderOptions):
     """What ``llm={"provider": "anthropic", …}`` may have besides.
 
-    :ivar temperature: unless a request has its own; likewise ``max_tokens``, which this provider wants to be told.
-    :ivar timeout: seconds that one attempt may take.
-    :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
-    :ivar structured: let the provider enforce the schema of an agent's answer.
+    :ivar max_tokens: unless a request has its own; this provider wants to be told.
+    :ivar structured: off, since not every model and schema can.
     :ivar media: what the model is shown as it is, of what is no text; of anything else it is told type and size.
-    :ivar parameters: further fields of each request, as the provider documents them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    temperature: float | None = None
     max_tokens: int = Field(8192, gt=0)
-    timeout: float = Field(120, gt=0)
-    max_retries: int = Field(2, ge=0)
     structured: bool = False
     media: Sequence[Medium] = ("image", "pdf")
-    parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
-class AnthropicAdapter:
-    """Asks a model of Anthropic.
+class AnthropicAdapter(ProviderAdapter):
+    """Asks a model of Anthropic."""
 
-    :param model: such as ``"claude-sonnet-5"``.
-    :param api_key: the environment's ``ANTHROPIC_API_KEY`` when None.
-    :param base_url: of a gateway.
-    :param http_client: for tests and proxies.
-    :param options: those of `AnthropicOptions`.
-    :raises ConfigurationError: ``base_url`` or an option is wrong.
-    """
+    provider = "anthropic"
+    key_variable = "ANTHROPIC_API_KEY"
+    example = "claude-sonnet-5"
+    options_type = AnthropicOptions
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        http_client: httpx2.AsyncClient | None = None,
-        **options: Any,
-    ) -> None:
-        self.model = model
-        if problems := ModelConfig("anthropic", base_url=base_url, extra=options).problems(AnthropicOptions):
-            raise ConfigurationError(problems)
-        self._options = AnthropicOptions(**options)
-        self._api_key = api_key
-        self._base_url = base_url
-        self._http_client = http_client
-        self._client: AsyncAnthropic | None = None
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> AnthropicAdapter:
-        """The adapter that an agent's ``llm=`` asks for.
-
-        :raises ConfigurationError: the model or the key is missing, or an option is wrong; each is named.
-        """
-        problems = []
-        if config.model is None:
-            problems.append('"model" is missing, such as "claude-sonnet-5"')
-        key = config.key("ANTHROPIC_API_KEY")
-        if not key:
-            problems.append('there is no key: set ANTHROPIC_API_KEY, or give "api_key"')
-        problems += config.problems(AnthropicOptions)
-        if problems or config.model is None:
-            raise ConfigurationError(problems)
-        return cls(config.model, api_key=key, base_url=config.base_url, **config.extra)
-
-    def __repr__(self) -> str:
-        return f"<AnthropicAdapter {self.model}>"
+    def connect(self, **settings: Any) -> AsyncAnthropic:
+        return AsyncAnthropic(**settings)
 
     async def completion(
         self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
     ) -> Completion:
         """Ask once (`frontmcp.interfaces.ModelAdapter.completion`)."""
         request = self._request(prompt, tools, options or ModelOptions())
-        with _our_errors():
-            answer = await self._connected().messages.create(**request)
+        with self.our_errors():
+            answer = await self.client.messages.create(**request)
             if not isinstance(answer, Message):
                 raise ModelError(NO_SENSE)
             blocks = [block.model_dump(mode="json", exclude_none=True, warnings=False) for block in answer.content]
@@ -134,32 +85,25 @@ class AnthropicAdapter:
         """The same, piece by piece (`frontmcp.interfaces.StreamingModelAdapter.stream`)."""
         request = self._request(prompt, tools, options or ModelOptions())
         whole = _Whole()
-        with _our_errors():
-            async with await self._connected().messages.create(**request, stream=True) as events:
+        with self.our_errors():
+            async with await self.client.messages.create(**request, stream=True) as events:
                 async for event in events:
                     if text := whole.add(event):
                         yield CompletionDelta(text)
             yield whole.completion()
 
-    async def aclose(self) -> None:
-        """Close the connections; the next request opens new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._http_client is None:
-            await client.close()
-
-    def _connected(self) -> AsyncAnthropic:
-        if self._client is None:
-            self._client = AsyncAnthropic(
-                api_key=self._api_key,
-                base_url=self._base_url,
-                timeout=self._options.timeout,
-                max_retries=self._options.max_retries,
-                http_client=self._http_client,
-            )
-        return self._client
+    def error_of(self, error: Exception) -> ModelError:
+        if isinstance(error, anthropic.APIStatusError):
+            if error.status_code < 400:
+                # The stream of an answer that had begun tells of an error.
+                return ModelUnavailableError()
+            return error_of_status(error.status_code, error.response.headers, _type(error.body))
+        if isinstance(error, (anthropic.APIConnectionError, httpx2.TransportError)):
+            return ModelUnavailableError(reason=type(error.__cause__ or error).__name__)
+        return super().error_of(error)
 
     def _request(self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None, options: ModelOptions) -> dict[str, Any]:
-        ours = self._options
+        ours: AnthropicOptions = self.options
         temperature = options.temperature if options.temperature is not None else ours.temperature
         given: dict[str, Any] = {
             "system": prompt.instructions,
@@ -204,7 +148,7 @@ def _messages(messages: Sequence[ChatMessage], media: Sequence[Medium]) -> list[
 def _blocks(message: ChatMessage, media: Sequence[Medium]) -> list[dict[str, Any]]:
     if message.provider_data is not None:
         return list(message.provider_data["content"])
-    said = [_part(part, media) for part in message.parts or [message.content] if part]
+    said = [_part(part, media) for part in message.parts or [message.content or ""] if part]
     if message.role == "tool":
         content = said if message.parts else message.content or ""
         result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
@@ -304,24 +248,6 @@ class _Whole:
         for index, written in self._written.items():
             self._blocks[index]["input"] = _read(written)
         return _completion([block for _, block in sorted(self._blocks.items())], self._stop, self._usage)
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    """What the SDK and the connection raise, as the errors of an adapter: none of them repeats what was asked."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except anthropic.APIStatusError as error:
-        if error.status_code < 400:
-            # The stream of an answer that had begun tells of an error.
-            raise ModelUnavailableError from None
-        raise error_of_status(error.status_code, error.response.headers, _type(error.body)) from None
-    except (anthropic.APIConnectionError, httpx2.TransportError) as error:
-        raise ModelUnavailableError(reason=type(error.__cause__ or error).__name__) from None
-    except (anthropic.AnthropicError, ValueError, TypeError, AttributeError, KeyError):
-        raise ModelError(NO_SENSE) from None
 
 
 def _type(body: Any) -> Any:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Final, Literal, TypeAlias
 
 import httpx2
 import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from pydantic import BaseModel, ConfigDict, Field
 
-from frontmcp import Completion, ConfigurationError, ToolCall
+from frontmcp import Completion, ToolCall
 from frontmcp.interfaces import (
     ChatMedia,
     ChatMessage,
@@ -28,6 +26,7 @@ from frontmcp.interfaces import (
     Usage,
     error_of_status,
 )
+from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions
 
 FINISH: Final[Mapping[str, FinishReason]] = {
     "stop": "stop",
@@ -40,87 +39,39 @@ Medium: TypeAlias = Literal["image", "audio", "pdf"]
 IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 PDF: Final = "application/pdf"
-NO_SENSE: Final = "The answer of the model's provider makes no sense"
 
 
-class OpenAIOptions(BaseModel):
+class OpenAIOptions(ProviderOptions):
     """What ``llm={"provider": "openai", …}`` may have besides.
 
-    :ivar temperature: unless a request has its own; likewise ``max_tokens``.
-    :ivar timeout: seconds that one attempt may take.
-    :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
-    :ivar structured: let the provider enforce the schema of an agent's answer.
     :ivar media: what the model is shown as it is, of what is no text; of anything else it is told type and size.
-    :ivar parameters: further fields of each request, as the provider documents them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    temperature: float | None = None
-    max_tokens: int | None = Field(None, gt=0)
-    timeout: float = Field(120, gt=0)
-    max_retries: int = Field(2, ge=0)
-    structured: bool = True
     media: Sequence[Medium] = ("image",)
-    parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
-class OpenAIAdapter:
-    """Asks a model of OpenAI, or of a server that speaks its API at ``base_url``.
+class OpenAIAdapter(ProviderAdapter):
+    """Asks a model of OpenAI, or of a server that speaks its API at ``base_url``, which may need no key."""
 
-    :param model: such as ``"gpt-5"``.
-    :param api_key: the environment's ``OPENAI_API_KEY`` when None; with a ``base_url`` there may be none.
-    :param base_url: of another provider, or of a server of your own.
-    :param http_client: for tests and proxies.
-    :param options: those of `OpenAIOptions`.
-    :raises ConfigurationError: ``base_url`` or an option is wrong.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        http_client: httpx2.AsyncClient | None = None,
-        **options: Any,
-    ) -> None:
-        self.model = model
-        if problems := ModelConfig("openai", base_url=base_url, extra=options).problems(OpenAIOptions):
-            raise ConfigurationError(problems)
-        self._options = OpenAIOptions(**options)
-        self._api_key = api_key
-        self._base_url = base_url
-        self._http_client = http_client
-        self._client: AsyncOpenAI | None = None
+    provider = "openai"
+    key_variable = "OPENAI_API_KEY"
+    example = "gpt-5"
+    options_type = OpenAIOptions
 
     @classmethod
-    def of(cls, config: ModelConfig) -> OpenAIAdapter:
-        """The adapter that an agent's ``llm=`` asks for.
+    def needs_key(cls, config: ModelConfig) -> bool:
+        return config.base_url is None
 
-        :raises ConfigurationError: the model or the key is missing, or an option is wrong; each is named.
-        """
-        problems = []
-        if config.model is None:
-            problems.append('"model" is missing, such as "gpt-5"')
-        key = config.key("OPENAI_API_KEY")
-        if not key and config.base_url is None:
-            problems.append('there is no key: set OPENAI_API_KEY, or give "api_key"')
-        problems += config.problems(OpenAIOptions)
-        if problems or config.model is None:
-            raise ConfigurationError(problems)
-        return cls(config.model, api_key=key, base_url=config.base_url, **config.extra)
-
-    def __repr__(self) -> str:
-        return f"<OpenAIAdapter {self.model}>"
+    def connect(self, *, api_key: str | None = None, **settings: Any) -> AsyncOpenAI:
+        return AsyncOpenAI(api_key=api_key or "none", **settings)
 
     async def completion(
         self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
     ) -> Completion:
         """Ask once (`frontmcp.interfaces.ModelAdapter.completion`)."""
-        with _our_errors():
+        with self.our_errors():
             request = self._request(prompt, tools, options or ModelOptions())
-            return _completion(await self._connected().chat.completions.create(**request))
+            return _completion(await self.client.chat.completions.create(**request))
 
     async def stream(
         self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
@@ -128,37 +79,30 @@ class OpenAIAdapter:
         """The same, piece by piece (`frontmcp.interfaces.StreamingModelAdapter.stream`)."""
         request = self._request(prompt, tools, options or ModelOptions())
         whole = _Whole()
-        with _our_errors():
-            create = self._connected().chat.completions.create
+        with self.our_errors():
+            create = self.client.chat.completions.create
             async with await create(**request, stream=True, stream_options={"include_usage": True}) as chunks:
                 async for chunk in chunks:
                     if text := whole.add(chunk):
                         yield CompletionDelta(text)
             yield whole.completion()
 
-    async def aclose(self) -> None:
-        """Close the connections; the next request opens new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._http_client is None:
-            await client.close()
-
-    def _connected(self) -> AsyncOpenAI:
-        if self._client is None:
-            self._client = AsyncOpenAI(
-                api_key=self._api_key or "none",
-                base_url=self._base_url,
-                timeout=self._options.timeout,
-                max_retries=self._options.max_retries,
-                http_client=self._http_client,
-            )
-        return self._client
+    def error_of(self, error: Exception) -> ModelError:
+        if isinstance(error, openai.APIStatusError):
+            return error_of_status(error.status_code, error.response.headers, error.code)
+        if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
+            return ModelUnavailableError(reason=type(error.__cause__ or error).__name__)
+        if isinstance(error, openai.APIError) and error.code != "invalid_prompt":
+            # An error in the middle of a stream has no status.
+            return ModelUnavailableError()
+        return super().error_of(error)
 
     def _request(self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None, options: ModelOptions) -> dict[str, Any]:
-        ours = self._options
+        ours: OpenAIOptions = self.options
         given: dict[str, Any] = {
             "temperature": options.temperature if options.temperature is not None else ours.temperature,
             # OpenAI's own models know the newer name only, other servers often the older one only.
-            "max_tokens" if self._base_url else "max_completion_tokens": options.max_tokens or ours.max_tokens,
+            "max_tokens" if self.base_url else "max_completion_tokens": options.max_tokens or ours.max_tokens,
             "stop": list(options.stop) or None,
             "tools": [_tool(tool) for tool in tools or ()] or None,
             "tool_choice": options.tool_choice if tools else None,
@@ -314,21 +258,3 @@ class _Whole:
             raise ModelUnavailableError
         calls = [_tool_call(index, **call) for index, call in sorted(self._calls.items())]
         return _ended("".join(self._content) or None, "".join(self._refusal), calls, self._finish, self._usage)
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    """What the SDK and the connection raise, as the errors of an adapter: none of them repeats what was asked."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except openai.APIStatusError as error:
-        raise error_of_status(error.status_code, error.response.headers, error.code) from None
-    except (openai.APIConnectionError, httpx2.TransportError) as error:
-        raise ModelUnavailableError(reason=type(error.__cause__ or error).__name__) from None
-    except openai.APIError as error:
-        # An error in the middle of a stream has no status.
-        raise (ModelUnavailableError() if error.code != "invalid_prompt" else ModelError(NO_SENSE)) from None
-    except (openai.OpenAIError, ValueError, TypeError, AttributeError, KeyError):
-        raise ModelError(NO_SENSE) from None
