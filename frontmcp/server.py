@@ -6,6 +6,7 @@ import logging as logs
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
@@ -33,7 +34,7 @@ from frontmcp.registry import ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
 from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
-from frontmcp.transports.keys import missing_keys, problems_of_keys
+from frontmcp.transports.keys import identity, missing_keys, problems_of_keys
 from frontmcp.transports.listing import ListOptions
 from frontmcp.transports.stdio import run_stdio
 from frontmcp.transports.wire import Wire
@@ -167,6 +168,11 @@ class FrontMcp:
         """The server's name, as clients see it."""
         name: str = self.info.get("name", "frontmcp")
         return name
+
+    @cached_property
+    def identity(self) -> str:
+        """Tells this server from others, to servers that serve what it lists (`App.from_mcp`)."""
+        return identity(self.name)
 
     @property
     def version(self) -> str:

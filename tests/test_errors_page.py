@@ -9,7 +9,12 @@ import pytest
 
 from frontmcp import FrontMcpError, errors, llm
 from frontmcp.authentication import AuthenticationError
-from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
+from frontmcp.upstream.errors import (
+    UpstreamError,
+    UpstreamLoopError,
+    UpstreamTimeoutError,
+    UpstreamUnavailableError,
+)
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "errors.md").read_text()
@@ -21,7 +26,7 @@ CLASSES = [each for each in FOUND if isinstance(each, type) and issubclass(each,
 ROWS = [row.groupdict() for row in ROW.finditer(PAGE)]
 
 
-UPSTREAM = [UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError]
+UPSTREAM = [UpstreamError, UpstreamLoopError, UpstreamTimeoutError, UpstreamUnavailableError]
 
 
 @pytest.mark.parametrize("error", [*CLASSES, AuthenticationError, *UPSTREAM])

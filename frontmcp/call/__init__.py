@@ -28,4 +28,6 @@ from frontmcp.call.protocols import Entry as Entry
 from frontmcp.call.protocols import Orphan as Orphan
 from frontmcp.call.protocols import Peer as Peer
 from frontmcp.call.protocols import Runner as Runner
+from frontmcp.call.request import HOPS as HOPS
+from frontmcp.call.request import SERVED_BY as SERVED_BY
 from frontmcp.call.request import RequestContext as RequestContext

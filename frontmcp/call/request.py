@@ -13,6 +13,12 @@ from frontmcp.abort import AbortController, AbortSignal
 from frontmcp.call.caller import Caller
 from frontmcp.call.protocols import Asking, Peer
 
+HOPS: Final = "frontmcp/hops"
+"""Where the ``_meta`` of a request has how many servers have passed it on, this one's client among them."""
+
+SERVED_BY: Final = "frontmcp/server"
+"""Where the ``_meta`` of a list has who serves it, told to servers that will pass it on."""
+
 _UNSET: Final[Any] = object()
 
 
@@ -25,6 +31,7 @@ class RequestContext:
     :param caller: who sent it.
     :param transport: ``"stdio" | "http" | "memory" | "direct"``.
     :ivar peer: the client as a call sees it; None where there is none.
+    :ivar hops: how many servers passed the request on, as the client says (`App.from_mcp`).
     :ivar trace_context: ``traceparent``, ``tracestate`` and ``baggage`` as the client sent them.
     """
 
@@ -35,6 +42,7 @@ class RequestContext:
     client_capabilities: Any = None
     headers: Mapping[str, str] = MappingProxyType({})
     client_ip: str | None = None
+    hops: int = 0
     trace_context: Mapping[str, str] = MappingProxyType({})
     peer: Peer | None = None
     highest_progress: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import Final
@@ -19,6 +20,17 @@ def given_keys() -> list[str]:
 def state_keys() -> list[str] | list[bytes]:
     """The given keys, the first of which seals; else one of this process."""
     return given_keys() or [os.urandom(KEY_BYTES)]
+
+
+def identity(name: str) -> str:
+    """Tells a server from others: the same in all processes that share their keys, and nothing to learn them by.
+
+    :param name: the server's.
+    """
+    key = state_keys()[0]
+    sealed = hashlib.blake2b(name.encode(errors="replace"), person=b"frontmcp", digest_size=16)
+    sealed.update(hashlib.sha256(key.encode() if isinstance(key, str) else key).digest())
+    return sealed.hexdigest()
 
 
 def problems_of_keys() -> Iterator[str]:

@@ -14,7 +14,7 @@ from frontmcp.errors import PublicMcpError
 from frontmcp.transports.changes import Changes
 from frontmcp.transports.failures import Failures
 from frontmcp.transports.peer import ClientPeer
-from frontmcp.transports.sdk import Ctx, connection_of, is_modern, trace_of
+from frontmcp.transports.sdk import Ctx, connection_of, hops_of, is_modern, trace_of
 from frontmcp.transports.senders import CALLER, Senders
 
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
@@ -62,6 +62,8 @@ class Requests:
         request.peer = ClientPeer(ctx, modern=modern)
         if trace := trace_of(ctx):
             request.trace_context = trace
+        if hops := hops_of(ctx):
+            request.hops = hops
         return request
 
     async def admitted(self, ctx: Ctx) -> RequestContext:

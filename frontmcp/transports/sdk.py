@@ -11,7 +11,7 @@ from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from frontmcp.call import Call, RequestContext, Sought
+from frontmcp.call import HOPS, Call, RequestContext, Sought
 from frontmcp.pipeline import Pipeline
 
 Ctx: TypeAlias = ServerRequestContext[Any, Any]
@@ -34,6 +34,12 @@ def trace_of(ctx: Ctx) -> dict[str, str]:
     """Where the request stands in the client's trace, as it says."""
     meta = cast("Mapping[str, Any]", ctx.meta or {})
     return {key: meta[key] for key in TRACE_KEYS if isinstance(meta.get(key), str)}
+
+
+def hops_of(ctx: Ctx) -> int:
+    """How many servers passed the request on, as it says; anybody may say anything."""
+    hops = cast("Mapping[str, Any]", ctx.meta or {}).get(HOPS)
+    return max(hops, 0) if type(hops) is int else 0
 
 
 @dataclass(slots=True)

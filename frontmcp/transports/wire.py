@@ -16,7 +16,7 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
 
 from frontmcp.asking import STATE_SECONDS
-from frontmcp.call import Caller, RequestContext, Sought
+from frontmcp.call import SERVED_BY, Caller, RequestContext, Sought
 from frontmcp.errors import FrontMcpError
 from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
 from frontmcp.transports.calls import Calls
@@ -150,7 +150,8 @@ class Wire:
         """A list: what the caller may see, a page at a time."""
         request = await self.requests.admitted(ctx)
         cursor = params.cursor if params is not None else None
-        return await self._lists.page(name, request, cursor, modern=is_modern(ctx))
+        page = await self._lists.page(name, request, cursor, modern=is_modern(ctx))
+        return page.model_copy(update={"meta": {SERVED_BY: self._served.identity}}) if request.hops else page
 
     async def _complete(self, ctx: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
         """``completion/complete``: values for an argument of a prompt, or a variable of a template."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +15,12 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, Implementation
 
 from frontmcp.definitions.upstream import UpstreamOptions
+from frontmcp.errors import ConfigurationError
 from frontmcp.upstream.connection import UNSENT, Connection
+from frontmcp.upstream.errors import MOST_HOPS
+
+STARTED: Final = "_FRONTMCP_HOPS"
+"""The variable by which a server that is started knows how many started one another before it."""
 
 FORGOTTEN: Final = "frontmcp.forgotten"
 """The ``data`` of an error about a session that the server knows nothing of any more."""
@@ -99,6 +105,14 @@ def _answer(request: httpx2.Request, status: int, code: int, message: str, data:
 
 @asynccontextmanager
 async def _stdio(parameters: StdioServerParameters, closed: Callable[[], None]) -> AsyncIterator[Any]:
+    started = os.environ.get(STARTED, "")
+    hops = int(started) if started.isdecimal() else 0
+    if hops >= MOST_HOPS:
+        raise ConfigurationError(
+            f'the command "{parameters.command}" is not run: {MOST_HOPS} servers started one another already, '
+            "and may be going round in a circle"
+        )
+    parameters = parameters.model_copy(update={"env": {**(parameters.env or {}), STARTED: str(hops + 1)}})
     async with stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr) as (read, write):
         yield _Reading(read, closed), write
 

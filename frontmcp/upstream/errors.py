@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from frontmcp.errors import PublicMcpError
+
+MOST_HOPS: Final = 8
+"""How many servers may pass on one request."""
 
 
 class UpstreamError(PublicMcpError):
@@ -28,3 +33,14 @@ class UpstreamTimeoutError(UpstreamError):
     """The server behind an app did not answer in time."""
 
     code = "UPSTREAM_TIMEOUT"
+
+
+class UpstreamLoopError(UpstreamError):
+    """The server behind an app is not asked: too many servers passed the request on, so they may do so in a circle."""
+
+    code = "UPSTREAM_LOOP"
+
+    def __init__(self, app: str) -> None:
+        super().__init__(
+            app, f"is not asked: {MOST_HOPS} servers passed this request on already, and may be serving each other"
+        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from frontmcp.call import HOPS, SERVED_BY
 from frontmcp.upstream.connection import Connection
 
 logger = logging.getLogger("frontmcp.upstream")
@@ -19,6 +20,16 @@ MOST_PAGES: Final = 1000
 
 PAGE_SECONDS: Final = 30.0
 """How long a page may take."""
+
+
+VIA: Final = "frontmcp/via"
+"""Where the ``_meta`` of what is listed has the servers that it came through, its own first."""
+
+
+def came_through(listed: Any) -> tuple[str, ...]:
+    """The servers that something listed came through, as far as they tell."""
+    via = (listed.meta or {}).get(VIA)
+    return tuple(via) if isinstance(via, list) and all(isinstance(each, str) for each in via) else ()
 
 
 async def everything(connection: Connection) -> list[Any]:
@@ -43,14 +54,23 @@ async def _all(fetch: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
     for _ in range(MOST_PAGES):
         try:
             with anyio.fail_after(PAGE_SECONDS):
-                page = await fetch(cursor=cursor)
+                page = await fetch(cursor=cursor, meta={HOPS: 1})
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
                 return found
             raise
-        found += getattr(page, field)
+        listed = getattr(page, field)
+        _note_server(listed, (page.meta or {}).get(SERVED_BY))
+        found += listed
         cursor = page.next_cursor
         if cursor is None:
             return found
     logger.warning("a list of %s has more than %d pages; what stands on further ones is not served", field, MOST_PAGES)
     return found
+
+
+def _note_server(listed: Iterable[Any], server: Any) -> None:
+    """Note on what a server lists that it came through there, if it says who it is."""
+    if isinstance(server, str):
+        for each in listed:
+            each.meta = {**(each.meta or {}), VIA: [*came_through(each), server]}

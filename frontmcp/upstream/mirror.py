@@ -20,6 +20,8 @@ from frontmcp.definitions.tool import Tool
 from frontmcp.definitions.upstream import UpstreamOptions
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import JsonSchema, Output, output_as_listed
+from frontmcp.upstream.errors import MOST_HOPS
+from frontmcp.upstream.listing import came_through
 
 Listed: TypeAlias = types.Tool | types.Resource | types.ResourceTemplate | types.Prompt
 Address: TypeAlias = tuple[type, str]
@@ -77,13 +79,17 @@ class Mirror:
     """Makes definitions of what one server lists.
 
     :param app_id: the app that serves them.
+    :param identity: of the server that has the app: what comes from there is not served again.
     :param pass_on: makes a call of one.
     :param complete: asks for values of an argument of one; None where the server has no such values.
     """
 
-    def __init__(self, options: UpstreamOptions, app_id: str, pass_on: PassOn, complete: Complete | None) -> None:
+    def __init__(
+        self, options: UpstreamOptions, app_id: str, identity: str, pass_on: PassOn, complete: Complete | None
+    ) -> None:
         self._options = options
         self._app_id = app_id
+        self._identity = identity
         self._pass_on = pass_on
         self._complete = complete
 
@@ -123,11 +129,15 @@ class Mirror:
         options = self._options
         return _matches(address, options.include) and not _matches(address, options.exclude)
 
+    def _goes_round(self, listed: Listed) -> bool:
+        via = came_through(listed)
+        return self._identity in via or len(via) > MOST_HOPS
+
     def _wanted(self, listed: Iterable[Listed]) -> dict[Address, Listed]:
         """Each once, the first of its address: what a list has twice changed its page while it was read."""
         wanted: dict[Address, Listed] = {}
         for each in listed:
-            if self._wants(address_of(each)):
+            if self._wants(address_of(each)) and not self._goes_round(each):
                 wanted.setdefault(key_of(each), each)
         return wanted
 

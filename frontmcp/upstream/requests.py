@@ -10,8 +10,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from frontmcp.call import Call
+from frontmcp.call import HOPS, Call
 from frontmcp.errors import ResourceNotFoundError
+from frontmcp.upstream.errors import UpstreamLoopError
 from frontmcp.upstream.exchange import Answers, Make
 
 TOOL_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
@@ -42,13 +43,18 @@ def request_of(call: Call, listed: Any, arguments: dict[str, Any]) -> Request:
     :param listed: what is called, as the server lists it.
     :param arguments: the validated input.
     """
-    meta: Any = dict(call.request.trace_context) or None
+    meta = _meta(call)
     if isinstance(listed, types.Tool):
         return Request(partial(_call_tool, listed.name, arguments, meta), TOOL_RESULT, _is_safe(listed))
     if isinstance(listed, types.Prompt):
         given = {name: str(value) for name, value in arguments.items() if value is not None}
         return Request(partial(_get_prompt, listed.name, given, meta), PROMPT_RESULT, is_safe=True)
     return Request(partial(_read_resource, call.name, meta), RESOURCE_RESULT, is_safe=True)
+
+
+def _meta(call: Call) -> Any:
+    """What goes along with whatever is asked on a call's behalf."""
+    return {**call.request.trace_context, HOPS: call.request.hops + 1}
 
 
 def _call_tool(
@@ -91,15 +97,26 @@ def passed_on(result: Any) -> Any:
     return result
 
 
-def known_error(call: Call, error: MCPError) -> Exception | None:
+def known_error(call: Call, app_id: str, error: MCPError) -> Exception | None:
     """The error of ours that says the same, where there is one."""
     if call.kind == "resource" and error.code in RESOURCE_NOT_FOUND:
         return ResourceNotFoundError(call.name)
+    if _says_loop(error.error.data):
+        return UpstreamLoopError(app_id)
     return None
 
 
+def is_loop(result: Any) -> bool:
+    """Whether a server's result is that the request went round."""
+    return isinstance(result, types.CallToolResult) and bool(result.is_error) and _says_loop(result.meta)
+
+
+def _says_loop(details: Any) -> bool:
+    return isinstance(details, dict) and details.get("code") == UpstreamLoopError.code
+
+
 def completion_request(
-    listed: Any, argument: str, value: str, arguments: dict[str, str]
+    call: Call, listed: Any, argument: str, value: str, arguments: dict[str, str]
 ) -> tuple[Make, TypeAdapter[Any]]:
     """The request for values of an argument, and what reads its answer."""
     reference: Any = (
@@ -111,5 +128,6 @@ def completion_request(
         ref=reference,
         argument=types.CompletionArgument(name=argument, value=value),
         context=types.CompletionContext(arguments=arguments) if arguments else None,
+        _meta=_meta(call),
     )
     return lambda answers, state: types.CompleteRequest(params=params), TypeAdapter(types.CompleteResult)

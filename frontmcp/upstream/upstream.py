@@ -28,13 +28,19 @@ from frontmcp.errors import (
 )
 from frontmcp.upstream.connection import UNSENT, Connection
 from frontmcp.upstream.dialing import FORGOTTEN, REFUSED, dial
-from frontmcp.upstream.errors import UpstreamError, UpstreamTimeoutError, UpstreamUnavailableError
+from frontmcp.upstream.errors import (
+    MOST_HOPS,
+    UpstreamError,
+    UpstreamLoopError,
+    UpstreamTimeoutError,
+    UpstreamUnavailableError,
+)
 from frontmcp.upstream.exchange import Exchange, Make
 from frontmcp.upstream.listing import every_tool, everything
 from frontmcp.upstream.mirror import Foreign, Mirror, key_of
 from frontmcp.upstream.pool import Pool
 from frontmcp.upstream.questions import offered
-from frontmcp.upstream.requests import completion_request, known_error, passed_on, request_of
+from frontmcp.upstream.requests import completion_request, is_loop, known_error, passed_on, request_of
 
 logger = logging.getLogger("frontmcp.upstream")
 
@@ -50,6 +56,8 @@ class Served(Protocol):
     info: dict[str, Any]
     background: Background
 
+    @property
+    def identity(self) -> str: ...
     def entries(self, kind: Any = None) -> list[Any]: ...
     async def replace_entries(self, app_id: str, gone: Sequence[Entry], new: Sequence[Definition]) -> None: ...
 
@@ -168,7 +176,8 @@ class Upstream:
         problems: list[str] = []
         listed = await everything(connection)
         completes = connection.client.server_capabilities.completions is not None
-        mirror = Mirror(self._options, self._app_id, self._pass_on, self._complete if completes else None)
+        complete = self._complete if completes else None
+        mirror = Mirror(self._options, self._app_id, self._served.identity, self._pass_on, complete)
         known = {key_of(each.listed): each for each in self._now_served()} if self._listed else {}
         definitions = []
         for each in mirror.definitions(listed, problems, known):
@@ -220,12 +229,15 @@ class Upstream:
 
     async def _pass_on(self, call: Call, listed: Any, arguments: dict[str, Any]) -> Any:
         request = request_of(call, listed, arguments)
-        return passed_on(await self._exchange(call, request.make, request.adapter, is_safe=request.is_safe))
+        result = await self._exchange(call, request.make, request.adapter, is_safe=request.is_safe)
+        if is_loop(result):
+            raise UpstreamLoopError(self._app_id)
+        return passed_on(result)
 
     async def _complete(
         self, call: Call, listed: Any, argument: str, value: str, arguments: dict[str, str]
     ) -> types.Completion:
-        make, adapter = completion_request(listed, argument, value, arguments)
+        make, adapter = completion_request(call, listed, argument, value, arguments)
         result: types.CompleteResult = await self._exchange(call, make, adapter, is_safe=True)
         return result.completion
 
@@ -234,6 +246,8 @@ class Upstream:
 
         :raises UpstreamError: there is none.
         """
+        if call.request.hops >= MOST_HOPS:
+            raise UpstreamLoopError(self._app_id)
         headers = await self._headers(call.caller)
 
         async def ask() -> Any:
@@ -253,7 +267,7 @@ class Upstream:
                     raise
             return await ask()
         except MCPError as error:
-            raise known_error(call, error) or self._told(error) from error
+            raise known_error(call, self._app_id, error) or self._told(error) from error
         except ValidationError:
             raise UpstreamError(self._app_id, "answered with what is no result") from None
 
