@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import anyio
 
@@ -20,8 +20,9 @@ from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestCo
 from frontmcp.changes import LISTS, ChangeFeed, Listener
 from frontmcp.claims import INSTALLABLE, Claims
 from frontmcp.configuration import Configuration, CoreSettings
-from frontmcp.definitions.app import App, Registering, as_definition, slug
+from frontmcp.definitions.app import App, as_definition, slug
 from frontmcp.definitions.base import Definition
+from frontmcp.definitions.registering import Registers
 from frontmcp.errors import ConfigurationError, describe, nearest, unwrap_group
 from frontmcp.interfaces import StateStore
 from frontmcp.loading import PluginLike, plugin_name
@@ -51,10 +52,8 @@ OPEN_ENVIRONMENTS = frozenset({"development", "test"})
 Transport: TypeAlias = Literal["stdio", "http"]
 TRANSPORTS: Final = get_args(Transport)
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-class FrontMcp:
+class FrontMcp(Registers):
     """An MCP server.
 
     ``FrontMcp("help-desk", tools=[ping])`` serves tools as one app whose id is the slug of the name;
@@ -241,38 +240,9 @@ class FrontMcp:
             self._wire.close()
         self._assembly = self._wire = None
 
-    @property
-    def tool(self) -> Registering:
-        """Define a tool of the server's own app: ``@server.tool`` or ``@server.tool(name=…)``."""
-        return self._default_app.tool
-
-    @property
-    def prompt(self) -> Registering:
-        """Define a prompt of the server's own app: ``@server.prompt`` or ``@server.prompt(name=…)``."""
-        return self._default_app.prompt
-
-    @property
-    def agent(self) -> Registering:
-        """Define an agent of the server's own app: ``@server.agent(llm=…)``."""
-        return self._default_app.agent
-
-    @property
-    def job(self) -> Registering:
-        """Define a job of the server's own app: ``@server.job`` or ``@server.job(name=…)``."""
-        return self._default_app.job
-
-    def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
-        """Define a resource of the server's own app, or a template where the URI has variables.
-
-        :param uri: ``"tickets://open"`` or ``"tickets://{id}"``.
-        :param keywords: those of `Resource`.
-        """
-        return self._default_app.resource(uri, **keywords)
-
-    @property
-    def channel(self) -> Registering:
-        """Define a channel of the server's own app: ``@server.channel(source=…)``."""
-        return self._default_app.channel
+    def _register(self, definition: Definition) -> None:
+        """Register what ``@server.tool`` and its like define."""
+        self._default_app.add(definition)
 
     def _make_default_app(self, **given: Iterable[Any]) -> App:
         try:

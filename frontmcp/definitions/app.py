@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, Final, TypeVar, overload
+from typing import Any, ClassVar, Final, TypeVar
 
-from frontmcp.arguments import called, known_keywords, several
+from frontmcp.arguments import known_keywords, several
 from frontmcp.definitions.agent import Agent
-from frontmcp.definitions.base import Definition, caller_namespace, definitions_of, place_of, snake_case
+from frontmcp.definitions.base import Definition, definitions_of, place_of, snake_case
 from frontmcp.definitions.channel import Channel
 from frontmcp.definitions.job import Job
 from frontmcp.definitions.listed import listed
 from frontmcp.definitions.prompt import Prompt
-from frontmcp.definitions.resource import Resource, ResourceTemplate, resource_of
+from frontmcp.definitions.registering import Registers
+from frontmcp.definitions.resource import Resource, ResourceTemplate
 from frontmcp.definitions.tool import Tool
 from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions, mode_of, patterns
 from frontmcp.definitions.workflow import Workflow
@@ -39,34 +39,8 @@ NOUNS: Final[Mapping[str, tuple[type[Definition], ...]]] = {
 """What may be listed under a keyword of `App` and `FrontMcp`. A plain function becomes the first, where that can be."""
 
 
-class Registering:
-    """``@app.tool``, alone or with the keywords of `Tool`: define an entry and register it.
-
-    :param make: a definition of keywords.
-    """
-
-    def __init__(self, make: Callable[..., Definition], register: Callable[[Definition], None]) -> None:
-        self._make = make
-        self._register = register
-
-    @overload
-    def __call__(self, target: F, /) -> F: ...
-    @overload
-    def __call__(self, /, **keywords: Any) -> Callable[[F], F]: ...
-    def __call__(self, target: F | None = None, /, **keywords: Any) -> F | Callable[[F], F]:
-        def define(function: F) -> F:
-            definition = self._make(**keywords)
-            definition.bind(function, caller_namespace())
-            if not inspect.ismethod(function):
-                definition.attach(function)
-            self._register(definition)
-            return function
-
-        return define if target is None else define(target)
-
-
 @known_keywords
-class App:
+class App(Registers):
     """A group of entries whose canonical ids begin with the app's id.
 
     A plain object, or a decorator on an empty class: ``@App(id="desk", tools=[…]) class Desk: ...``.
@@ -227,46 +201,14 @@ class App:
         """What people read; the id when there is none."""
         return self._name or self.id
 
-    @property
-    def tool(self) -> Registering:
-        """Define a tool and register it: ``@app.tool`` or ``@app.tool(name=…)``."""
-        return Registering(Tool, self.add)
-
-    @property
-    def prompt(self) -> Registering:
-        """Define a prompt and register it: ``@app.prompt`` or ``@app.prompt(name=…)``."""
-        return Registering(Prompt, self.add)
-
-    @property
-    def job(self) -> Registering:
-        """Define a job and register it: ``@app.job`` or ``@app.job(name=…)``."""
-        return Registering(Job, self.add)
-
-    def resource(self, uri: str, **keywords: Any) -> Callable[[F], F]:
-        """Define a resource, or a template where the URI has variables, and register it.
-
-        :param uri: ``"tickets://open"`` or ``"tickets://{id}"``.
-        :param keywords: those of `Resource`.
-        """
-        if not isinstance(uri, str):
-            raise ConfigurationError(f'resource: {called(uri)} has no URI; write resource("tickets://open")')
-        return Registering(partial(resource_of, uri), self.add)(**keywords)
-
-    @property
-    def agent(self) -> Registering:
-        """Define an agent and register it: ``@app.agent(llm=…)``."""
-        return Registering(Agent, self.add)
-
-    @property
-    def channel(self) -> Registering:
-        """Define a channel and register it: ``@app.channel(source=…)``."""
-        return Registering(Channel, self.add)
-
     def add(self, definition: Definition) -> None:
         """Register a definition; servers that have the app already serve it too."""
         self.definitions.append(definition)
         for listener in self._listeners:
             listener(self, definition)
+
+    def _register(self, definition: Definition) -> None:
+        self.add(definition)
 
     def subscribe(self, listener: Callable[[App, Definition], None]) -> None:
         """Tell ``listener`` of definitions that are added from now on."""
