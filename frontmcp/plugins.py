@@ -104,6 +104,7 @@ class PluginManager:
         self._pluggy = _Pluggy(PROJECT)
         self._specs: dict[str, Spec] = {}
         self._implementations: dict[str, list[Implementation]] = {}
+        self._chains: dict[str, Chain | None] = {}
         self.add_hookspecs(hookspecs)
         for info in loader.active:
             self._add_hookspecs_of(info)
@@ -208,8 +209,15 @@ class PluginManager:
         return [each.step for each in self._implementations[hook] if not each.options.narrows]
 
     def chain(self, hook: str, entry: Entry | None = None) -> Chain | None:
-        """A hook that is no wrapper, compiled; None when nobody implements it for ``entry``."""
-        return _compile(self._specs[hook], self.steps(hook, entry))
+        """A hook that is no wrapper, compiled; None when nobody implements it for ``entry``.
+
+        Which plugins there are does not change: for no entry it is compiled once.
+        """
+        if entry is not None:
+            return _compile(self._specs[hook], self.steps(hook, entry))
+        if hook not in self._chains:
+            self._chains[hook] = _compile(self._specs[hook], self.steps(hook))
+        return self._chains[hook]
 
     def call(self, hook: str, *arguments: Any) -> Any:
         """Call a hook by name, a plugin's own included; an async one is to be awaited.

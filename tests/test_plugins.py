@@ -799,3 +799,21 @@ class TestWhereInputIsWrong:
         assert note.startswith("in the call outer → inner: to: ")
         assert "; count: Input should be a valid integer" in note
         assert "s3cret" not in note.lower()
+
+
+async def test_a_hook_for_no_entry_is_compiled_once() -> None:
+    class Counts(Plugin):
+        name = "counts"
+        heard = 0
+
+        @hookimpl
+        async def on_emit(self, server: FrontMcp, event: str, payload: Any) -> None:
+            self.heard += 1
+
+    counts = Counts()
+    server = FrontMcp("desk", plugins=[counts], autoload_plugins=False)
+    compiled = server.hooks.chain("on_emit")
+    await server.emit("ticket.closed")
+    await server.emit("ticket.closed")
+    assert counts.heard == 2
+    assert server.hooks.chain("on_emit") is compiled
