@@ -147,7 +147,7 @@ class App(Registers):
         :param mode: the SDK client's: ``"auto"``, ``"legacy"``, or a protocol version from 2026-07-28 on; by default
             ``"legacy"`` for a server object of FastMCP, and ``"auto"`` for all else.
         :param required: whether a server that can't be reached stops the start; else it is tried again until it can.
-        :param connect_timeout: seconds.
+        :param connect_timeout: seconds to open a connection, or to wait for one when all are in use.
         :param call_timeout: seconds for each request; None waits forever.
         :param max_connections: how many connections to keep, one for each caller.
         :param idle_timeout: seconds after which an unused one is closed.

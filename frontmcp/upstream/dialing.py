@@ -18,6 +18,7 @@ from frontmcp.definitions.upstream import UpstreamOptions
 from frontmcp.errors import ConfigurationError
 from frontmcp.upstream.connection import UNSENT, Connection
 from frontmcp.upstream.errors import MOST_HOPS
+from frontmcp.upstream.reading import Reading
 
 STARTED: Final = "_FRONTMCP_HOPS"
 """The variable by which a server that is started knows how many started one another before it."""
@@ -114,31 +115,4 @@ async def _stdio(parameters: StdioServerParameters, closed: Callable[[], None]) 
         )
     parameters = parameters.model_copy(update={"env": {**(parameters.env or {}), STARTED: str(hops + 1)}})
     async with stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr) as (read, write):
-        yield _Reading(read, closed), write
-
-
-class _Reading:
-    """A stream of messages that tells when it ends: nothing else notices that a child process has gone."""
-
-    def __init__(self, stream: Any, closed: Callable[[], None]) -> None:
-        self._stream = stream
-        self._closed = closed
-
-    async def __aenter__(self) -> _Reading:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._stream.aclose()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> _Reading:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except StopAsyncIteration:
-            self._closed()
-            raise
+        yield Reading(read, closed), write

@@ -275,6 +275,8 @@ class Upstream:
         logger.warning('app "%s": its server failed a call: error %d', self._app_id, error.code)
         if error.code == types.REQUEST_TIMEOUT:
             return UpstreamTimeoutError(self._app_id, f"did not answer in {self._options.call_timeout:g} seconds")
+        if error.code == types.PARSE_ERROR:
+            return UpstreamError(self._app_id, "answered with what can't be read")
         if _is_lost(error) and _did_nothing(error):
             return UpstreamUnavailableError(self._app_id, "can't be reached")
         if _is_lost(error):

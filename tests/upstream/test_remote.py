@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import mcp_types as types
@@ -20,11 +20,12 @@ import uvicorn
 from mcp import StdioServerParameters
 from mcp.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from frontmcp import App, Caller, ConfigurationError, FrontMcp, Plugin, PublicMcpError, create_direct, hookimpl
 from frontmcp.testing import Road, connect
-from frontmcp.upstream.errors import UpstreamUnavailableError
+from frontmcp.upstream.errors import UpstreamError, UpstreamUnavailableError
 
 OBJECT = {"type": "object"}
 MODES = ["auto", "legacy"]
@@ -33,7 +34,7 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 CHILD = """
 import json, os, sys
 
-NAMES = ["pid", "die", "die_once", "ask", "wait", "grow"]
+NAMES = ["pid", "die", "die_once", "ask", "wait", "grow", "say", "say_more"]
 waiting = {}
 
 def send(**message):
@@ -50,6 +51,11 @@ def call(id, name, flag):
         form = {"type": "object", "properties": {"name": {"type": "string"}}}
         waiting[f"q{id}"] = id
         send(id=f"q{id}", method="elicitation/create", params={"message": "Name?", "requestedSchema": form})
+    elif name.startswith("say"):
+        print("stray output", flush=True)
+        print(flag.replace("ID", str(id)), flush=True)
+        if name == "say_more":
+            answer(id, "done")
     elif name == "grow":
         NAMES.append("grown")
         send(method="notifications/tools/list_changed")
@@ -209,6 +215,40 @@ async def test_a_cancelled_call_is_cancelled_in_the_child(child: list[str], tmp_
             group.cancel_scope.cancel()
         await until((tmp_path / "waits.cancelled").exists)
         assert await said(direct, "pid")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "id": ID, "result": 5}',
+        '{"jsonrpc": "2.0", "id": ID}',
+        '{"id": ID, "result": {"content": []}}',
+        '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "text": "\\ud800"}]}}',
+        '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te',
+        '{"jsonrpc": "2.0", "id": ID, "error": "no"}',
+    ],
+)
+async def test_an_answer_of_a_child_that_can_not_be_read_is_told_at_once(child: list[str], line: str) -> None:
+    async with create_direct(FrontMcp("new", apps=[App.from_mcp(child, id="old")])) as direct:
+        with anyio.fail_after(20), pytest.raises(UpstreamError, match="answered with what can't be read"):
+            await said(direct, "say", flag=line)
+        assert await said(direct, "pid")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}",
+        '{"id": 99, "result": {}}',
+        '{"jsonrpc": "2.0"',
+        "[[[",
+        '{"id": true, "result": 5}',
+        '{"id": [ID], "result": 5}',
+    ],
+)
+async def test_what_else_a_child_writes_is_not_heard(child: list[str], line: str) -> None:
+    async with create_direct(FrontMcp("new", apps=[App.from_mcp(child, id="old")])) as direct:
+        assert await said(direct, "say_more", flag=line) == "done"
 
 
 # HTTP
@@ -499,8 +539,79 @@ async def test_what_changes_behind_the_url_changes_here(remote: Remote) -> None:
                 await anyio.sleep(0.02)
 
 
+async def test_a_call_waits_for_a_connection_of_others(remote: Remote) -> None:
+    app = App.from_mcp(remote.url, id="old", max_connections=2, mode="legacy")
+    async with create_direct(FrontMcp("new", apps=[app])) as direct, anyio.create_task_group() as group:
+        waiting = anyio.CancelScope()
+
+        async def wait() -> None:
+            with waiting:
+                await said(direct, "wait", "nour")
+
+        group.start_soon(wait)
+        await remote.waiting.wait()
+        with anyio.move_on_after(0.2) as left:
+            await said(direct, "who", "hana")
+        assert left.cancelled_caught
+        for sub in ("omar", "lena", "omar"):
+            group.start_soon(said, direct, "who", sub)
+        await anyio.sleep(0.1)
+        assert len(remote.seen) == 1
+        waiting.cancel()
+        await until(lambda: len(remote.seen) == 4)
+
+
+class Unreadable:
+    """A server up to 2025-11-25 whose tools answer with what can't be read."""
+
+    ANSWERS: ClassVar = {
+        "broken": ("application/json", '{"jsonrpc": "2.0", "id'),
+        "wrong": ("application/json", '{"jsonrpc": "2.0", "id": 3, "result": 5}'),
+        "stream": ("text/event-stream", 'event: message\ndata: {"jsonrpc": "2.0", "id": \n\n'),
+    }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        message = json.loads(await request.body() or b"{}")
+        await self.answer(request.method, message)(scope, receive, send)
+
+    def answer(self, http: str, message: Any) -> Response:
+        method = message.get("method")
+        if method == "tools/call":
+            kind, text = self.ANSWERS[message["params"]["name"]]
+            return Response(text, media_type=kind)
+        results: dict[Any, Any] = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": name, "inputSchema": OBJECT} for name in self.ANSWERS]},
+        }
+        if method in results:
+            return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": results[method]})
+        if "id" in message:
+            wrong = {"code": types.METHOD_NOT_FOUND, "message": "no"}
+            return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": wrong})
+        return Response(status_code=202 if http == "POST" else 405)
+
+
+@pytest.mark.parametrize("name", list(Unreadable.ANSWERS))
+async def test_an_answer_over_http_that_can_not_be_read_is_told_at_once(name: str) -> None:
+    port = free_port()
+    served = uvicorn.Server(uvicorn.Config(Unreadable(), port=port, log_level="critical", timeout_graceful_shutdown=1))
+    async with anyio.create_task_group() as group:
+        group.start_soon(served._serve)
+        await until(lambda: served.started)
+        app = App.from_mcp(f"http://127.0.0.1:{port}/mcp", id="old", mode="legacy")
+        async with create_direct(FrontMcp("new", apps=[app])) as direct:
+            with anyio.fail_after(20), pytest.raises(UpstreamError, match="answered with what can't be read"):
+                await said(direct, name)
+        served.should_exit = True
+
+
 async def test_connections_are_bounded_and_end_when_nobody_uses_them(remote: Remote) -> None:
-    app = App.from_mcp(remote.url, id="old", max_connections=3, idle_timeout=0.3, mode="legacy")
+    app = App.from_mcp(remote.url, id="old", max_connections=3, idle_timeout=0.3, connect_timeout=1, mode="legacy")
     async with create_direct(FrontMcp("new", apps=[app])) as direct:
         for n in range(6):
             await said(direct, "who", f"user {n}")
@@ -508,7 +619,7 @@ async def test_connections_are_bounded_and_end_when_nobody_uses_them(remote: Rem
             for n in range(2):
                 group.start_soon(said, direct, "wait", f"user {n}")
             await until(lambda: len(remote.seen) == 8)
-            with pytest.raises(UpstreamUnavailableError, match="has all of its 3 connections in use"):
+            with pytest.raises(UpstreamUnavailableError, match="has all of its 3 connections in use, for 1 seconds"):
                 await said(direct, "who", "one more")
             group.cancel_scope.cancel()
         await anyio.sleep(0.5)
