@@ -13,9 +13,9 @@ import anyio
 import anyio.to_thread
 import psycopg
 import pytest
-from dbos import DBOS
 from frontmcp_dbos import DbosJobs
-from frontmcp_dbos.engine import DbosJobEngine, JsonSerializer, outside
+from frontmcp_dbos.engine import DbosJobEngine
+from frontmcp_dbos.queue import JsonSerializer
 from frontmcp_dbos.records import FullError, Records, url_of
 from frontmcp_dbos.slots import slots_of
 
@@ -186,12 +186,13 @@ class TestMended:
             gate.open()
             await ended(engine, (await engine.submit(new_run())).id)
             with anyio.fail_after(10):
-                while (await workflow(cancelled.id)).status != "SUCCESS":  # noqa: ASYNC110
+                while (await engine._queue.workflow(cancelled.id)).status != "SUCCESS":  # noqa: ASYNC110
                     await anyio.sleep(0.05)
             assert gate.entered == 2
 
     async def test_a_run_that_is_under_way_nowhere(self, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("frontmcp_dbos.engine.MAKE_GOOD_SECONDS", 0.3)
+        for module in ("engine", "recovery"):
+            monkeypatch.setattr(f"frontmcp_dbos.{module}.MAKE_GOOD_SECONDS", 0.3)
         async with started(engine_of(store), echo) as engine:
             engine._moving = True
             runs = [await engine.submit(new_run(foreground=foreground)) for foreground in (True, False)]
@@ -210,7 +211,7 @@ class TestLock:
             await anyio.sleep(2)
             await anyio.to_thread.run_sync(postgres.start)
             with anyio.fail_after(20):
-                while await anyio.to_thread.run_sync(engine._is_dead, engine._slots.number):  # noqa: ASYNC110
+                while await anyio.to_thread.run_sync(engine._recovery.is_dead, engine._slots.number):  # noqa: ASYNC110
                     await anyio.sleep(0.1)
 
     async def test_who_lost_it_to_another_process_becomes_another(self, postgres_store: str) -> None:
@@ -239,11 +240,6 @@ def steal(slots: Any, other: Any) -> None:
         admin.execute("SELECT pg_terminate_backend(%s)", [pid])
         while not other._lock(other._session, slots.number):
             time.sleep(0.01)
-
-
-async def workflow(run_id: str) -> Any:
-    """What DBOS says of a run."""
-    return await outside(DBOS.get_workflow_status_async(f"frontmcp:{run_id}"))
 
 
 async def test_a_database_that_goes_away_and_comes_back(

@@ -6,56 +6,39 @@ them. A run is first in the records, then a workflow; whatever a crash leaves in
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import logging
 import time
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-import pydantic_core
 import sniffio
-from dbos import DBOS, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_errors
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from frontmcp import ConfigurationError, PublicMcpError
+from frontmcp import ConfigurationError
 from frontmcp.errors import describe
 from frontmcp.interfaces import Background
-from frontmcp.interfaces.jobs import (
-    Execute,
-    JobsConfig,
-    Outcome,
-    QueueFullError,
-    Run,
-    RunError,
-    RunQuery,
-    RunState,
-)
-from frontmcp_dbos.execution import DbosJournal, LeftError, Live, quieten_this_task
+from frontmcp.interfaces.jobs import Execute, JobsConfig, Outcome, QueueFullError, Run, RunError, RunQuery, RunState
+from frontmcp_dbos.execution import DbosJournal, LeftError, Live
+from frontmcp_dbos.queue import DbosQueue
 from frontmcp_dbos.records import FullError, Records, url_of
+from frontmcp_dbos.recovery import CANCELLED, MAKE_GOOD_SECONDS, TAKE_OVER_SECONDS, Recovery
 from frontmcp_dbos.slots import slots_of
+from frontmcp_dbos.store import StoreUnavailableError, asked, patiently
 
 logger = logging.getLogger("frontmcp.jobs")
 
 T = TypeVar("T")
 
-VERSION: Final = "frontmcp-1"
-"""Of the workflow below: DBOS goes on with a workflow in the version only in which it began."""
-
-CANCELLED: Final = Outcome(state=RunState.CANCELLED)
 HAND_OVER_SECONDS: Final = 10.0
 SAVE_SECONDS: Final = 0.1
 WATCH_SECONDS: Final = 0.5
-TAKE_OVER_SECONDS: Final = 2.0
 FORGET_SECONDS: Final = 1.0
-MAKE_GOOD_SECONDS: Final = 30.0
 
 
 class DbosOptions(BaseModel):
@@ -71,39 +54,6 @@ class DbosOptions(BaseModel):
     polling_ms: int = Field(50, gt=0)
 
 
-class StoreUnavailableError(PublicMcpError):
-    """The database of the runs does not answer."""
-
-    code = "JOB_STORE_UNAVAILABLE"
-
-    def __init__(self) -> None:
-        super().__init__("The store of jobs does not answer. Try again later")
-
-
-class JsonSerializer(Serializer):
-    """What DBOS keeps is JSON: reading it back runs no code."""
-
-    def serialize(self, data: Any) -> str:
-        if isinstance(data, BaseException):
-            data = {"error": type(data).__name__}
-        return pydantic_core.to_json(data).decode()
-
-    def deserialize(self, serialized_data: str) -> Any:
-        return pydantic_core.from_json(serialized_data)
-
-    def name(self) -> str:
-        return "frontmcp_json"
-
-
-@DBOS.workflow(name="frontmcp.run", max_recovery_attempts=1000)
-async def carry_out(given: dict[str, Any]) -> dict[str, Any]:
-    """The one workflow: a run, by the engine that this process has."""
-    quieten_this_task()
-    if DbosJobEngine.current is None:
-        raise LeftError
-    return await DbosJobEngine.current.carry_out(Run.model_validate(given))
-
-
 class DbosJobEngine:
     """Durable runs in a SQLite file, or in PostgreSQL for the processes of many machines.
 
@@ -111,7 +61,6 @@ class DbosJobEngine:
     """
 
     durable = True
-    current: ClassVar[DbosJobEngine | None] = None
 
     def __init__(self, config: JobsConfig) -> None:
         self._config = config
@@ -122,8 +71,7 @@ class DbosJobEngine:
                 f"jobs_config: engine: {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
             ) from None
         self._url = url_of(config.store)
-        # DBOS takes no name twice in a database, though another server has it.
-        self._queue = f"frontmcp-{self._options.name}"
+        self._queue = DbosQueue(self._url, self._options.name)
         self._background = Background()
         self._live: dict[str, Live] = {}
         self._ended_since = 0
@@ -133,17 +81,16 @@ class DbosJobEngine:
     async def start(self, execute: Execute) -> None:
         if sniffio.current_async_library() != "asyncio":
             raise ConfigurationError("jobs_config: DBOS runs on asyncio only: start the server on it, not on trio")
-        if DbosJobEngine.current is not None:
+        if DbosQueue.carry_out is not None:
             raise ConfigurationError(
                 "jobs_config: another server of this process has durable jobs, and DBOS is one per process: "
                 "run this one in a process of its own"
             )
         self._execute, self._stopping, self._moving = execute, False, False
-        self._suspects: set[int] = set()
-        self._strays: set[str] = set()
         self._records = Records(self._url, self._options.name)
         self._slots = slots_of(self._url, self._options.name)
-        DbosJobEngine.current = self
+        self._recovery = Recovery(self._records, self._queue, self._slots, self._live)
+        DbosQueue.carry_out = self.carry_out
         try:
             await self._open()
         except BaseException:
@@ -164,37 +111,13 @@ class DbosJobEngine:
         await self._background.start()
         self._background.spawn(self._repeat, SAVE_SECONDS, self._save)
         self._background.spawn(self._repeat, WATCH_SECONDS, self._watch)
-        self._background.spawn(self._repeat, TAKE_OVER_SECONDS, self._take_over)
+        self._background.spawn(self._repeat, TAKE_OVER_SECONDS, self._recovery.take_over)
         self._background.spawn(self._repeat, FORGET_SECONDS, self._forget)
-        self._background.spawn(self._repeat, MAKE_GOOD_SECONDS, self._make_good)
+        self._background.spawn(self._repeat, MAKE_GOOD_SECONDS, self._recovery.make_good)
 
     async def _launch(self) -> None:
-        DBOS(
-            config={
-                "name": self._options.name,
-                "system_database_url": self._url.render_as_string(hide_password=False),
-                "executor_id": self._executor,
-                "application_version": f"{VERSION}-{self._options.name}",
-                "serializer": JsonSerializer(),
-                "enable_otlp": False,
-                "log_level": "CRITICAL",
-                "notification_listener_polling_interval_sec": 1.0,
-            }
-        )
-        # On this event loop, where it then runs workflows.
-        DBOS.launch()
-        await outside(
-            DBOS.register_queue_async(
-                self._queue,
-                worker_concurrency=self._config.max_running,
-                polling_interval_sec=self._options.polling_ms / 1000,
-                on_conflict="always_update",
-            )
-        )
-
-    @property
-    def _executor(self) -> str:
-        return f"{self._options.name}-{self._slots.number}"
+        polling_ms = self._options.polling_ms
+        await self._queue.launch(self._slots.number, max_running=self._config.max_running, polling_ms=polling_ms)
 
     async def stop(self, grace: float) -> None:
         self._stopping = True
@@ -214,17 +137,17 @@ class DbosJobEngine:
     async def _close(self) -> None:
         with anyio.CancelScope(shield=True):
             await self._background.stop()
-            await anyio.to_thread.run_sync(DBOS.destroy)
+            await anyio.to_thread.run_sync(self._queue.destroy)
             await anyio.to_thread.run_sync(self._slots.release)
             await anyio.to_thread.run_sync(self._records.close)
         self._live.clear()
-        DbosJobEngine.current = None
+        DbosQueue.carry_out = None
 
     # Runs
 
     async def submit(self, run: Run) -> Run:
         try:
-            there = await self._stored(self._records.insert, run, None if run.foreground else self._places)
+            there = await asked(self._records.insert, run, None if run.foreground else self._places)
         except FullError:
             raise QueueFullError(self._config.max_queued) from None
         if there is not None:
@@ -235,7 +158,7 @@ class DbosJobEngine:
         try:
             # Who goes away meanwhile leaves no half of a run.
             with anyio.fail_after(HAND_OVER_SECONDS, shield=True):
-                await outside(self._hand_over(run))
+                await self._queue.put(run)
         except BaseException as error:
             await self._withdraw(run.id)
             if not isinstance(error, Exception):
@@ -243,22 +166,6 @@ class DbosJobEngine:
             logger.error("run %s could not be handed to DBOS: %s", run.id, type(error).__name__)
             raise StoreUnavailableError from error
         return run
-
-    def _workflow_id(self, run_id: str) -> str:
-        # Scheduled runs of two servers may have one id.
-        return f"{self._options.name}:{run_id}"
-
-    async def _hand_over(self, run: Run) -> None:
-        """Hand a run to DBOS."""
-        given = run.model_dump(mode="json")
-        with ExitStack() as stack:
-            stack.enter_context(SetWorkflowID(self._workflow_id(run.id)))
-            if run.foreground:
-                await DBOS.start_workflow_async(carry_out, given)
-                return
-            if run.not_before is not None and (seconds := run.not_before - time.time()) > 0:
-                stack.enter_context(SetEnqueueOptions(delay_seconds=seconds))
-            await DBOS.enqueue_workflow_async(self._queue, carry_out, given)
 
     async def _withdraw(self, run_id: str) -> None:
         """Cancel a run of which nobody has heard, as far as the store answers."""
@@ -324,12 +231,15 @@ class DbosJobEngine:
         await self._patiently(self._records.end, live.run)
         return outcome
 
+    async def _patiently(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await patiently(lambda: self._stopping, function, *arguments)
+
     async def get(self, run_id: str) -> Run | None:
         live = self._live.get(run_id)
-        return live.copy() if live is not None else await self._stored(self._records.get, run_id)
+        return live.copy() if live is not None else await asked(self._records.get, run_id)
 
     async def list(self, query: RunQuery) -> Sequence[Run]:
-        found = await self._stored(self._records.query, query)
+        found = await asked(self._records.query, query)
         return [self._live[run.id].copy() if run.id in self._live else run for run in found]
 
     async def cancel(self, run_id: str) -> bool:
@@ -337,11 +247,11 @@ class DbosJobEngine:
         if run is None or run.state.is_final:
             return False
         run.end(CANCELLED, time.time())
-        if not await self._stored(self._records.end, run):
+        if not await asked(self._records.end, run):
             return False
         self._cancel_here(run)
         self._ended_since += 1
-        await outside(DBOS.cancel_workflow_async(self._workflow_id(run_id)))
+        await self._queue.cancel(run_id)
         return True
 
     def _cancel_here(self, run: Run) -> None:
@@ -363,7 +273,7 @@ class DbosJobEngine:
                     # Another process carries it out, or it waits.
                     await anyio.sleep(pause)
                     pause = min(pause * 1.5, 0.25)
-                    found = await self._stored(self._records.get, run_id)
+                    found = await asked(self._records.get, run_id)
                 else:
                     await live.wait()
                     found = live.copy()
@@ -419,41 +329,10 @@ class DbosJobEngine:
             live.leave()
         with anyio.move_on_after(5):
             await self._until_idle()
-        await anyio.to_thread.run_sync(DBOS.destroy)
+        await anyio.to_thread.run_sync(self._queue.destroy)
         await anyio.to_thread.run_sync(self._slots.claim)
         await self._launch()
         self._moving = False
-
-    async def _take_over(self) -> None:
-        """Go on with the runs of processes that are dead for the second time that somebody looks."""
-        pending = await outside(
-            DBOS.list_workflows_async(
-                status="PENDING", application_name=self._options.name, load_input=False, load_output=False, limit=1000
-            )
-        )
-        executors: defaultdict[int, list[str]] = defaultdict(list)
-        for each in pending:
-            executors[int((each.executor_id or "-").rpartition("-")[2] or -1)].append(each.workflow_id)
-        executors.pop(self._slots.number, None)
-        dead = [number for number in executors if await anyio.to_thread.run_sync(self._is_dead, number)]
-        for number in self._suspects.intersection(dead):
-            await anyio.to_thread.run_sync(self._resume, number)
-        self._suspects = set(dead)
-
-    def _is_dead(self, number: int) -> bool:
-        with self._slots.dead(number) as dead:
-            return bool(dead)
-
-    def _resume(self, number: int) -> None:
-        with self._slots.dead(number) as dead:
-            if not dead:
-                return
-            left = DBOS.list_workflows(
-                status="PENDING", executor_id=f"{self._options.name}-{number}", load_input=False, load_output=False
-            )
-            if left:
-                logger.warning("a process died: %d of its runs go on", len(left))
-                DBOS.resume_workflows([each.workflow_id for each in left], queue_name=self._queue)
 
     async def _forget(self) -> None:
         """Forget the oldest of the runs that have ended, once more of them have."""
@@ -462,55 +341,7 @@ class DbosJobEngine:
         self._ended_since = 0
         forget = partial(self._records.forget, keep=self._config.max_kept, seconds=self._config.keep_ms / 1000)
         if forgotten := await anyio.to_thread.run_sync(forget):
-            await outside(DBOS.delete_workflows_async([self._workflow_id(each) for each in forgotten]))
-
-    async def _make_good(self) -> None:
-        """Mend what crashes left between the records and DBOS."""
-        before, self._strays = self._strays, set()
-        for run_id in await anyio.to_thread.run_sync(self._records.going, time.time() - MAKE_GOOD_SECONDS):
-            if run_id not in self._live:
-                await self._mend(run_id)
-        for run_id in self._strays & before:
-            logger.warning("run %s was not under way, as it should have been: it goes on", run_id)
-            await outside(DBOS.resume_workflow_async(self._workflow_id(run_id), queue_name=self._queue))
-
-    async def _mend(self, run_id: str) -> None:
-        workflow = await outside(DBOS.get_workflow_status_async(self._workflow_id(run_id)))
-        run = await anyio.to_thread.run_sync(self._records.get, run_id)
-        if run is None or run.state.is_final:
-            return
-        if workflow is None:
-            await outside(self._hand_over(run.model_copy(update={"foreground": False})))
-        elif workflow.status == "PENDING" and workflow.executor_id == self._executor:
-            self._strays.add(run_id)
-        elif workflow.status not in ("PENDING", "ENQUEUED", "DELAYED"):
-            run.end(_outcome_of(workflow), time.time())
-            await anyio.to_thread.run_sync(self._records.end, run)
-
-    # The database
-
-    async def _stored(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What the records say.
-
-        :raises StoreUnavailableError: they do not answer.
-        """
-        try:
-            return await anyio.to_thread.run_sync(function, *arguments)
-        except SQLAlchemyError as error:
-            logger.warning("the store of jobs does not answer: %s", type(error).__name__)
-            raise StoreUnavailableError from error
-
-    async def _patiently(self, function: Callable[..., T], *arguments: Any) -> T:
-        """The same, however long it takes; until the server stops."""
-        pause = 0.1
-        while True:
-            try:
-                return await _undisturbed(function, *arguments)
-            except SQLAlchemyError:
-                if self._stopping:
-                    raise LeftError from None
-                await anyio.sleep(pause)
-                pause = min(pause * 2, 5)
+            await self._queue.forget(forgotten)
 
 
 def _tell(error: Exception) -> None:
@@ -518,22 +349,3 @@ def _tell(error: Exception) -> None:
         logger.warning("the store of jobs does not answer: %s", type(error).__name__)
     else:
         logger.error("the store of jobs is not looked after", exc_info=error)
-
-
-async def _undisturbed(function: Callable[..., T], *arguments: Any) -> T:
-    with anyio.CancelScope(shield=True):
-        return await anyio.to_thread.run_sync(function, *arguments)
-    raise AssertionError("a shielded scope is never cancelled")
-
-
-async def outside(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine of DBOS as if no workflow were under way, though a run may be what asks for it."""
-    return await asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-
-
-def _outcome_of(workflow: Any) -> Outcome:
-    if workflow.status == "SUCCESS":
-        return Outcome.model_validate(workflow.output)
-    if workflow.status == "CANCELLED":
-        return CANCELLED
-    return Outcome(state=RunState.FAILED, error=RunError(message=f"DBOS gave it up: {workflow.status}"))
