@@ -7,9 +7,10 @@
 #   server            the composition root       validation       what is wrong with an option, in words
 #   assembly          the parts put together     checks           what is wrong with a plugin, in words
 #   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
-#   transports        stdio, HTTP, memory        hookspecs        every hook there is
-#   pipeline          the road of a call         registry         which entries there are, by name
-#   upstream          servers behind apps        entries          what can be called, kind by kind
+#   inside            calls that plugins make    hookspecs        every hook there is
+#   transports        stdio, HTTP, memory        registry         which entries there are, by name
+#   pipeline          the road of a call         entries          what can be called, kind by kind
+#   upstream          servers behind apps
 #   asking            the way of a question
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, changes, interfaces, llm,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging as logs
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import anyio
 
 from frontmcp.arguments import called, keywords_of, several
-from frontmcp.asking import MemoryStateStore, Resumed, State
+from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.background import Background, Life
-from frontmcp.call import Call, Caller, Entry, Kind, Origin, Question, RequestContext, Sought, Surface
+from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.changes import LISTS, ChangeFeed, Listener
 from frontmcp.claims import INSTALLABLE, Claims
 from frontmcp.configuration import Configuration, CoreSettings
@@ -24,6 +24,7 @@ from frontmcp.definitions.app import App, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.definitions.registering import Registers
 from frontmcp.errors import ConfigurationError, describe, nearest, unwrap_group
+from frontmcp.inside import Inside
 from frontmcp.interfaces import StateStore
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
@@ -157,6 +158,7 @@ class FrontMcp(Registers):
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
+        self.inside = Inside(self)
         self.background = Background()
         self._life = Life(self._living, self._broke)
         self.when_broken: list[Callable[[], None]] = []
@@ -506,8 +508,8 @@ class FrontMcp(Registers):
         parent: Call | None = None,
         scope: Mapping[str, Entry] | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Call an entry from a plugin, through the whole road; parameters as those of `new_call`."""
-        call = self.new_call(
+        """Call an entry from a plugin, through the whole road; parameters as those of `Inside.new_call`."""
+        call = self.inside.new_call(
             target,
             arguments,
             origin=origin,
@@ -519,88 +521,6 @@ class FrontMcp(Registers):
         )
         started: Coroutine[Any, Any, Any] = self.pipeline.start(call)
         return started
-
-    def new_call(
-        self,
-        target: Entry | str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        origin: Origin,
-        surface: Surface | None = None,
-        caller: Caller | None = None,
-        request: RequestContext | None = None,
-        parent: Call | None = None,
-        scope: Mapping[str, Entry] | None = None,
-        kind: Sought = "tool",
-    ) -> Call:
-        """A call that a plugin makes: for ``server.pipeline.start``, or to ask what it may do by ``pipeline.aside``.
-
-        :param target: an entry, or the name of one.
-        :param origin: who makes the call: ``"job"``, ``"agent"``, ``"channel"``, …
-        :param surface: where it comes from.
-        :param caller: as whom, for a call that no other call makes.
-        :param request: what the call belongs to, and as whom, where there is a request from outside.
-        :param parent: the call that makes it; its caller and request are used.
-        :param scope: the only entries that can be found from there on, by name.
-        :param kind: what a name names.
-        """
-        if sum(given is not None for given in (caller, request, parent)) != 1:
-            raise TypeError("a call takes one of caller=, request= and parent=")
-        name = target if isinstance(target, str) else target.name
-        arguments = {} if arguments is None else arguments
-        if parent is not None:
-            call = parent.inner(name, arguments, origin, surface)
-        else:
-            if request is None:
-                assert caller is not None
-                request = RequestContext(caller, "inside")
-            call = Call(self.pipeline, request, name, arguments, request.caller)
-            call.origin, call.surface = origin, surface
-        if scope is not None:
-            call.scope = scope
-        call.kind = kind
-        if not isinstance(target, str):
-            call.entry, call.kind = target, getattr(target, "sought", "tool")
-        return call
-
-    async def reachable(
-        self,
-        parent: Call,
-        entries: Iterable[RegisteredEntry],
-        *,
-        surface: Surface | None = None,
-        listed: bool = False,
-    ) -> list[RegisteredEntry]:
-        """Those entries that a call made by a body would find, and not be refused whatever its arguments are.
-
-        :param parent: the call of the body.
-        :param surface: where its calls come from.
-        :param listed: only those that a list on that surface shows.
-        """
-        return await self.pipeline.reachable(parent, entries, surface=surface, listed=listed)
-
-    def resumed_call(
-        self,
-        entry: Entry,
-        arguments: Mapping[str, Any],
-        *,
-        request: RequestContext,
-        state: str,
-        put: Callable[[str, Question], Awaitable[Mapping[str, Any]]],
-    ) -> Call:
-        """A client's call that left its request (`Asking.leave`), to be run again from its start where nobody waits.
-
-        What finished inside it before is not done again, and limits have counted it.
-
-        :param state: what leaving gave.
-        :param put: puts a question to the client under a key, and waits for the result that answers it.
-        """
-        left = State.load(state)
-        resumed = Resumed(self.state_store, request.caller, left, put)
-        request.asking = resumed
-        call = self.new_call(entry, arguments, origin="client", request=request)
-        call.attempt = resumed.attempt
-        return call
 
     # Serving
 

@@ -79,7 +79,9 @@ class RunAttempt:
     def call(self, entry: Any, peer: type[RunPeer] = RunPeer) -> Call:
         """The call that this attempt is."""
         run = self.run
-        call: Call = self.server.new_call(entry, run.input, origin="job", surface="job", caller=run.owner.caller())
+        call: Call = self.server.inside.new_call(
+            entry, run.input, origin="job", surface="job", caller=run.owner.caller()
+        )
         call.request.peer = peer(self.journal)
         call.attempt_of_run = self
         call.depth = run.depth

@@ -124,7 +124,7 @@ class Tasks:
         request.protocol_version = context["version"]
         request.client_capabilities = ClientCapabilities.model_validate(context["capabilities"])
         request.peer = RunPeer(journal)
-        call = server.resumed_call(entry, run.input, request=request, state=context["state"], put=going.put)
+        call = server.inside.resumed_call(entry, run.input, request=request, state=context["state"], put=going.put)
         call.surface = context["surface"]
         call.attempt_of_run = RunAttempt(server, run, journal, 1)
         try:
