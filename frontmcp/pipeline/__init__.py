@@ -207,6 +207,7 @@ class Pipeline:
         try:
             if self.find(call).authorize is not None:
                 await self._authorize(call)
+            call.runs += 1
             try:
                 return await work()
             except BaseException as error:

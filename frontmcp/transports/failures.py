@@ -22,8 +22,8 @@ from frontmcp.errors import (
     to_error_data,
     to_result,
 )
-from frontmcp.transports.answers import open_answer, refusal
-from frontmcp.transports.sdk import CallRequest
+from frontmcp.transports.answers import Answer, open_answer, refusal
+from frontmcp.transports.sdk import CallRequest, Ctx
 from frontmcp.transports.served import Served
 
 OLDER_CODES: Final[Mapping[type[Exception], int]] = {
@@ -44,15 +44,17 @@ class Failures:
 
         :raises MCPError: it is answered by an error of the protocol, or refused over HTTP.
         """
-        challenge = getattr(error, "challenge", None)
-        http = open_answer(asked.ctx.request) if isinstance(challenge, Challenge) and _is_unbegun(call) else None
         needs_error = asked.is_modern and isinstance(error, MissingCapabilityError)
-        if asked.kind == "tool" and http is None and not needs_error:
+        if asked.kind == "tool" and not needs_error and _refusable(error, asked.ctx, call) is None:
             return to_result(ours(error), production=self._served.production, fields=_fields(call))
-        failure = self.protocol_error(error, call, older=not asked.is_modern)
-        if http is not None:
-            http.refuse(refusal(cast("Challenge", challenge), failure.error, asked.ctx.request_id))
-        raise failure from None
+        raise self.refused(error, asked.ctx, call, older=not asked.is_modern) from None
+
+    def refused(self, error: Exception, ctx: Ctx, call: Call | None, *, older: bool = False) -> MCPError:
+        """`protocol_error`, which over HTTP is a refusal where the caller can get what the call lacks."""
+        failure = self.protocol_error(error, call, older=older)
+        if (http := _refusable(error, ctx, call)) is not None:
+            http.refuse(refusal(cast("Challenge", getattr(error, "challenge", None)), failure.error, ctx.request_id))
+        return failure
 
     def protocol_error(self, error: Exception, call: Call | None = None, *, older: bool = False) -> MCPError:
         """The error of the protocol that an error is told as.
@@ -80,6 +82,7 @@ def _fields(call: Call | None) -> Mapping[str, str] | None:
     return call.log_fields if call is not None else None
 
 
-def _is_unbegun(call: Call | None) -> bool:
-    """Whether a call ended before anything of it ran, so that what it raised is about itself."""
-    return call is not None and not call.runs
+def _refusable(error: Exception, ctx: Ctx, call: Call | None) -> Answer | None:
+    """The answer that can be a refusal: nothing of it was sent, nothing of the call ran, so it is about itself."""
+    challenged = isinstance(getattr(error, "challenge", None), Challenge) and call is not None and not call.runs
+    return open_answer(ctx.request) if challenged else None

@@ -6,7 +6,7 @@ import anyio.lowlevel
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from frontmcp.call import RequestContext
+from frontmcp.call import Call, RequestContext
 from frontmcp.errors import FrontMcpError
 from frontmcp.pipeline import Pipeline
 from frontmcp.transports.changes import MOST_SUBSCRIPTIONS, Changes, admitted
@@ -49,10 +49,11 @@ class Subscriptions:
     async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """``resources/subscribe``, of older sessions."""
         request = await self._requests.admitted(ctx)
+        call = self._read(request, params.uri)
         try:
-            await self._admit(request, params.uri)
+            await self._admit(call)
         except Exception as error:
-            raise self._failures.protocol_error(error, older=True) from None
+            raise self._failures.refused(error, ctx, call, older=True) from None
         self._changes.subscribe(connection_of(ctx), params.uri)
         return types.EmptyResult()
 
@@ -64,12 +65,14 @@ class Subscriptions:
 
     async def _may(self, request: RequestContext, uri: str) -> bool:
         try:
-            await self._admit(request, uri)
+            await self._admit(self._read(request, uri))
         except FrontMcpError:
             return False
         return True
 
-    async def _admit(self, request: RequestContext, uri: str) -> None:
+    def _read(self, request: RequestContext, uri: str) -> Call:
+        return self._pipeline.client_call(request, uri, {"uri": uri}, kind="resource")
+
+    async def _admit(self, call: Call) -> None:
         """Refuse a subscription to a resource that the caller may not read."""
-        call = self._pipeline.client_call(request, uri, {"uri": uri}, kind="resource")
         await self._pipeline.aside(call, anyio.lowlevel.checkpoint)

@@ -164,7 +164,7 @@ class Wire:
         try:
             completion = await self._pipeline.complete(call, argument.name, argument.value, chosen)
         except Exception as error:
-            raise self._failures.protocol_error(error, call) from None
+            raise self._failures.refused(error, ctx, call) from None
         return types.CompleteResult(completion=completion)
 
 

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import INVALID_REQUEST
 
-from frontmcp import FrontMcp, Tool, ToolContext, create_direct
+from frontmcp import FrontMcp, PromptContext, Tool, ToolContext, create_direct
 from frontmcp.transports.http import serving
 from plugins_builtin.authorities import AuthorityDeniedError
 
@@ -57,8 +57,24 @@ def make(auth: Any) -> FrontMcp:
         autoload_plugins=False,
     )
     server.resource("desk://guide", name="guide", **ADMIN)(lambda: "open")
-    server.prompt(name="note", **ADMIN)(lambda: "note")
+    note = server.prompt(name="note", **ADMIN)(write)
+    note.complete("about")(lambda value: ["tickets"])
+    server.prompt(name="open")(write).complete("about")(purged_first)
     return server
+
+
+def write(about: str = "") -> str:
+    return "note"
+
+
+async def purged_first(ctx: PromptContext, value: str) -> list[str]:
+    await ctx.call_tool("purge")
+    return []
+
+
+def completing(name: str) -> tuple[str, dict[str, Any]]:
+    params = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "about", "value": ""}}
+    return "completion/complete", params
 
 
 @pytest.fixture
@@ -127,7 +143,11 @@ async def test_a_call_that_lacks_scopes_is_a_403(signers: Any, auth: Any, era: s
             ("tools/call", {"name": "purge", "arguments": {}}),
             ("resources/read", {"uri": "desk://guide"}),
             ("prompts/get", {"name": "note"}),
+            completing("note"),
+            ("resources/subscribe", {"uri": "desk://guide"}),
         ):
+            if method == "resources/subscribe" and era == NEW:
+                continue
             answer = await client.post(method, params)
             assert answer.status_code == 403
             assert answer.headers["www-authenticate"] == (
@@ -150,6 +170,9 @@ async def test_everything_else_is_answered_as_ever(signers: Any, auth: Any, era:
         assert inner["isError"]
         assert inner["content"][0]["text"].endswith(DENIED)
         assert result_of(await client.call("sell"))["_meta"]["code"] == "AUTHORITY_DENIED"
+        completed = await client.post(*completing("open"))
+        assert completed.status_code != 403
+        assert DENIED in completed.text
         listed = result_of(await client.post("tools/list", {}))
         assert [tool["name"] for tool in listed["tools"]] == ["cleanup"]
     async with raw(server, era, signer.token(scope="tickets", roles=["admin"]), **options) as client:
