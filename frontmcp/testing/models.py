@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import aclosing
 from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 import pydantic_core
+import pytest
 
 from frontmcp.llm import (
     ChatMedia,
@@ -174,6 +176,17 @@ class ModelAdapterKit:
             assert isinstance(error, expected), (failure, error)
             assert SECRET not in f"{error!r} {error}"
             assert "What of T-1?" not in str(error)
+
+    async def test_its_key_is_not_logged(
+        self, adapter: ModelAdapter, backend: ModelBackend, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.DEBUG):
+            backend.answer(Completion("High."))
+            await adapter.completion(question())
+            for failure in FAILURES:
+                backend.fail(failure)
+                await failed(adapter)
+        assert SECRET not in caplog.text
 
     async def test_it_says_when_to_come_back(self, adapter: ModelAdapter, backend: ModelBackend) -> None:
         backend.fail("rate limited")

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from frontmcp_openai import OpenAI
@@ -329,16 +330,25 @@ class TestFailures:
             await adapter.completion(question())
         assert "T-1" not in str(raised.value)
 
-    async def test_a_busy_provider_is_asked_again(self, http_client: httpx2.AsyncClient, backend: Backend) -> None:
+    async def test_a_busy_provider_is_asked_again_when_it_says(
+        self, http_client: httpx2.AsyncClient, backend: Backend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waited: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waited.append(seconds)
+
+        monkeypatch.setattr(anyio, "sleep", sleep)
         responses = [
-            error(429, retry_after_ms="1"),
-            error(503, retry_after_ms="1"),
+            error(429, retry_after="7"),
+            error(503, retry_after_ms="1500"),
             httpx2.Response(200, json=answer_of(Completion("High."))),
         ]
         backend.respond = lambda body: responses.pop(0)
         adapter = OpenAIAdapter("m", api_key="k", http_client=http_client)
         assert (await adapter.completion(question())).content == "High."
         assert len(backend.requests) == 3
+        assert waited == [7, 1.5]
 
     async def test_a_server_that_is_not_there(self) -> None:
         adapter = OpenAIAdapter("m", base_url="http://127.0.0.1:1/v1", max_retries=0)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-import uvicorn
 from frontmcp_openai import OpenAI
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -65,20 +62,10 @@ HEAD = {"id": "chatcmpl-1", "created": 1, "model": "local"}
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[LocalModel, str]]:
+def served(serve: Callable[[Any], str]) -> tuple[LocalModel, str]:
     model = LocalModel()
-    app = Starlette(routes=[Route("/v1/chat/completions", model.completions, methods=["POST"])])
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield model, f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.should_exit = True
-        thread.join()
+    url = serve(Starlette(routes=[Route("/v1/chat/completions", model.completions, methods=["POST"])]))
+    return model, f"{url}/v1"
 
 
 @Tool
