@@ -371,7 +371,7 @@ def error_of_status(status: int, headers: Mapping[str, str], reason: object = No
 
 def _error_of_status(status: int, headers: Mapping[str, str], said: str) -> ModelError:
     if status == 429:
-        return ModelRateLimitError(_retry_after(headers))
+        return ModelRateLimitError(retry_after(headers))
     if status in (401, 403):
         return ModelAccessError(f"The provider of the model does not let us in ({said}): check the key and the model")
     if status == 408 or status >= 500:
@@ -382,7 +382,8 @@ def _error_of_status(status: int, headers: Mapping[str, str], said: str) -> Mode
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which the headers of an answer say to come back; None where they don't."""
     for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / divisor

@@ -10,9 +10,17 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from frontmcp.errors import ConfigurationError
-from frontmcp.llm import ModelConfig, ModelError
+from frontmcp.llm import ModelConfig, ModelError, retry_after
 
 NO_SENSE: Final = "The answer of the model's provider makes no sense"
+LONG_WAIT: Final = 30
+"""Seconds: a provider that says to come back later than that is not asked again."""
+
+
+async def heed_long_waits(response: Any) -> None:
+    """Have an SDK that heeds ``x-should-retry`` not wait for long: a hook for the responses of its HTTP client."""
+    if (retry_after(response.headers) or 0) > LONG_WAIT:
+        response.headers["x-should-retry"] = "false"
 
 
 class ProviderOptions(BaseModel):
@@ -20,7 +28,8 @@ class ProviderOptions(BaseModel):
 
     :ivar temperature: unless a request has its own; likewise ``max_tokens``.
     :ivar timeout: seconds that one attempt may take.
-    :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded.
+    :ivar max_retries: attempts after the first, when the provider is busy or away; ``retry-after`` is heeded, and where
+        it is longer than `LONG_WAIT` there are none.
     :ivar structured: let the provider enforce the schema of an agent's answer.
     :ivar parameters: further fields of each request, as the provider documents them.
     """

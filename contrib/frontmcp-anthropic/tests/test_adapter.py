@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import anyio
+import anyio.abc
 import httpx2
 import pytest
 from frontmcp_anthropic import Anthropic
@@ -341,6 +342,28 @@ class TestFailures:
         assert (await adapter.completion(question())).content == "High."
         assert len(backend.requests) == 3
         assert waited == [7, 1.5]
+
+    async def test_one_that_is_busy_for_long_is_not_waited_for(self) -> None:
+        asked: list[bytes] = []
+
+        async def busy(stream: anyio.abc.SocketStream) -> None:
+            async with stream:
+                asked.append(await stream.receive())
+                await stream.send(
+                    b"HTTP/1.1 429 No\r\nretry-after: 60\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                )
+
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+            url = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}"
+            adapter = AnthropicAdapter("m", api_key="k", base_url=url)
+            async with anyio.create_task_group() as group:
+                group.start_soon(listener.serve, busy)
+                with anyio.fail_after(10), pytest.raises(ModelRateLimitError) as raised:
+                    await adapter.completion(question())
+                group.cancel_scope.cancel()
+            await adapter.aclose()
+        assert raised.value.retry_after == 60
+        assert len(asked) == 1
 
     async def test_a_server_that_is_not_there(self) -> None:
         adapter = AnthropicAdapter("m", api_key="k", base_url="http://127.0.0.1:1", max_retries=0)

@@ -1,4 +1,4 @@
-"""A client, an agent and its model, each over real HTTP: what the model sees, whom its tools ask, what ends with what."""
+"""A client, an agent and its model, each over real HTTP: what the model sees, whom its tools ask."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Hanging:
         if (await request.json()).get("stream"):
             return StreamingResponse(self._events(), media_type="text/event-stream")
         self.asked.set()
-        while not await request.is_disconnected():
-            await anyio.sleep(0.01)
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
         self.given_up.set()
         return Response()
 

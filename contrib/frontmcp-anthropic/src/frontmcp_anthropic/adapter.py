@@ -26,7 +26,7 @@ from frontmcp.interfaces import (
     Usage,
     error_of_status,
 )
-from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions
+from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions, heed_long_waits
 
 FINISH: Final[Mapping[str, FinishReason]] = {
     "end_turn": "stop",
@@ -64,8 +64,9 @@ class AnthropicAdapter(ProviderAdapter):
     example = "claude-sonnet-5"
     options_type = AnthropicOptions
 
-    def connect(self, **settings: Any) -> AsyncAnthropic:
-        return AsyncAnthropic(**settings)
+    def connect(self, *, http_client: Any = None, **settings: Any) -> AsyncAnthropic:
+        ours = http_client or anthropic.DefaultAsyncHttpxClient(event_hooks={"response": [heed_long_waits]})
+        return AsyncAnthropic(http_client=ours, **settings)
 
     async def completion(
         self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None

@@ -26,7 +26,7 @@ from frontmcp.interfaces import (
     Usage,
     error_of_status,
 )
-from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions
+from frontmcp.interfaces.models import NO_SENSE, ProviderAdapter, ProviderOptions, heed_long_waits
 
 FINISH: Final[Mapping[str, FinishReason]] = {
     "stop": "stop",
@@ -62,8 +62,9 @@ class OpenAIAdapter(ProviderAdapter):
     def needs_key(cls, config: ModelConfig) -> bool:
         return config.base_url is None
 
-    def connect(self, *, api_key: str | None = None, **settings: Any) -> AsyncOpenAI:
-        return AsyncOpenAI(api_key=api_key or "none", **settings)
+    def connect(self, *, api_key: str | None = None, http_client: Any = None, **settings: Any) -> AsyncOpenAI:
+        ours = http_client or openai.DefaultAsyncHttpxClient(event_hooks={"response": [heed_long_waits]})
+        return AsyncOpenAI(api_key=api_key or "none", http_client=ours, **settings)
 
     async def completion(
         self, prompt: ModelPrompt, tools: Sequence[ModelTool] | None = None, options: ModelOptions | None = None
