@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Generator
 
@@ -14,7 +15,11 @@ def anyio_backend() -> str:
 
 
 def pytest_configure() -> None:
-    """Let servers that tests start see an interrupt: who runs the tests in the background has it ignored, for all."""
+    """Let no settings of who runs the tests reach servers in them, and let those that they start see an interrupt:
+    who runs the tests in the background has it ignored, for all.
+    """
+    for name in [name for name in os.environ if name.startswith("FRONTMCP_")]:
+        del os.environ[name]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
