@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from frontmcp.errors import ConfigurationError
 from frontmcp.logs import LogOptions
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
-from frontmcp.transports.http import HttpOptions
+from frontmcp.transports.options import HttpOptions
 from frontmcp.validation import issues
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging as logs
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -35,9 +35,10 @@ from frontmcp.registry import Entry as RegisteredEntry
 from frontmcp.registry import ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
-from frontmcp.transports.http import HttpOptions, http_app, options_from, run_http
+from frontmcp.transports.http import http_app, run_http
 from frontmcp.transports.keys import identity, missing_keys, problems_of_keys
 from frontmcp.transports.listing import ListOptions
+from frontmcp.transports.options import HttpOptions, options_from
 from frontmcp.transports.stdio import run_stdio
 from frontmcp.transports.wire import Wire
 
@@ -135,7 +136,7 @@ class FrontMcp(Registers):
             self._several("locked", locked),
         )
         self.settings, self.core, self.options, _ = self._configuration.read()
-        self.default_environment = "development"
+        self._public_roads = 0
         self._environment = environment
         self._given_providers = self._several("providers", providers)
         self._given_lifespan = lifespan
@@ -204,8 +205,11 @@ class FrontMcp(Registers):
 
     @property
     def environment(self) -> str:
-        """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else the default of the road that serves."""
-        return self._environment or os.environ.get("FRONTMCP_ENV") or self.default_environment
+        """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else production while it serves HTTP by `run` or
+        `http_app`, and development elsewhere.
+        """
+        default = "production" if self._public_roads else "development"
+        return self._environment or os.environ.get("FRONTMCP_ENV") or default
 
     @property
     def production(self) -> bool:
@@ -586,17 +590,28 @@ class FrontMcp(Registers):
         """
         return options_from(self.core.http, overrides)
 
-    def http_app(self, **options: Any) -> Starlette:
-        """An ASGI app that serves MCP over streamable HTTP, also mounted in another; production unless told otherwise.
+    @contextmanager
+    def _public(self) -> Iterator[None]:
+        """It serves HTTP, or is about to: unless told otherwise it is in production. May be entered again meanwhile."""
+        self._public_roads += 1
+        try:
+            yield
+        finally:
+            self._public_roads -= 1
 
-        :param options: override those of ``http=``; see `frontmcp.transports.http.HttpOptions`.
+    def http_app(self, **options: Any) -> Starlette:
+        """An ASGI app that serves MCP over streamable HTTP, also mounted in another.
+
+        While it runs, the server is in production unless told otherwise.
+
+        :param options: override those of ``http=``; see `frontmcp.transports.options.HttpOptions`.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
-        self.default_environment = "production"
-        self.check()
-        if (missing := missing_keys()) is not None:
-            raise ConfigurationError(missing)
-        return http_app(self, self.http_options(**options))
+        with self._public():
+            self.check()
+            if (missing := missing_keys()) is not None:
+                raise ConfigurationError(missing)
+            return http_app(self, self.http_options(**options), self._public)
 
     def run(self, transport: Transport = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
@@ -610,15 +625,14 @@ class FrontMcp(Registers):
             raise ConfigurationError(
                 f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
             )
-        if transport == "http":
-            self.default_environment = "production"
-        self.check()
-        configure_logging(self.log_options)
-        try:
-            run_stdio(self) if transport == "stdio" else run_http(self, self.http_options(**options))
-        except BaseExceptionGroup as group:
-            # What a lifespan raises comes through task groups of ours.
-            raise unwrap_group(group) from None
+        with self._public() if transport == "http" else nullcontext():
+            self.check()
+            configure_logging(self.log_options)
+            try:
+                run_stdio(self) if transport == "stdio" else run_http(self, self.http_options(**options))
+            except BaseExceptionGroup as group:
+                # What a lifespan raises comes through task groups of ours.
+                raise unwrap_group(group) from None
 
 
 def _info(name: Any, version: str | None, info: Any) -> dict[str, Any]:

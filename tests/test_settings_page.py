@@ -14,7 +14,7 @@ from frontmcp import FrontMcp
 from frontmcp.configuration import CoreSettings
 from frontmcp.logs import LogOptions
 from frontmcp.settings import ALIASES, NOT_SETTINGS, PREFIX
-from frontmcp.transports.http import HttpOptions
+from frontmcp.transports.options import HttpOptions
 
 PAGE = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
 ROW = re.compile(r"^\| `(?P<name>[a-z_.]+)` \| [^|]+ \| (?P<default>[^|]+) \| (?P<variables>[^|]+) \|", re.MULTILINE)

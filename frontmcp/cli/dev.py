@@ -28,7 +28,8 @@ from frontmcp.cli.serve import url
 from frontmcp.cli.target import Source, Target
 from frontmcp.errors import ConfigurationError
 from frontmcp.logs import configure_logging
-from frontmcp.transports.http import HttpOptions, HttpServer, bind
+from frontmcp.transports.http import HttpServer, bind
+from frontmcp.transports.options import HttpOptions
 
 PRELOADED: Final = [
     "frontmcp.cli.dev",

@@ -21,7 +21,8 @@ from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
 from frontmcp.cli.output import clean_stdout, say
 from frontmcp.cli.target import Source
 from frontmcp.logs import configure_logging
-from frontmcp.transports.http import HttpOptions, bind, end_streams, keep_streams, uvicorn_config
+from frontmcp.transports.http import bind, end_streams, keep_streams, uvicorn_config
+from frontmcp.transports.options import HttpOptions
 from frontmcp.transports.wire import Wire
 
 if TYPE_CHECKING:

@@ -69,13 +69,12 @@ class Endpoint:
 async def served(server: FrontMcp, transport: str) -> AsyncIterator[Endpoint]:
     """Start a server, in the environment "development" unless it says otherwise, for clients of one transport."""
     requests = server.wire.requests
-    before = server.default_environment, requests.transport
-    server.default_environment, requests.transport = "development", transport
+    before, requests.transport = requests.transport, transport
     try:
         async with server.running(), _ROADS[transport](server) as endpoint:
             yield endpoint
     finally:
-        server.default_environment, requests.transport = before
+        requests.transport = before
 
 
 @asynccontextmanager

@@ -39,7 +39,7 @@ async def text_of(url: str, tool: str) -> str:
 
 
 async def test_changes_are_served_and_broken_ones_survived(serve, write):
-    write("desk.py", desk(1))
+    write("desk.py", desk(1, "app = server.http_app()"))
     served = serve("dev", "desk.py", "--port", "0")
     url = served.url()
     assert await text_of(url, "version") == "1"

@@ -195,7 +195,7 @@ class TestConnect:
             async with connect(server, Road(transport=transport)) as mcp:
                 report = (await mcp.as_user("nour").tools.call("report")).json()
                 assert (report["sub"], report["environment"]) == ("nour", "development")
-        assert server.environment == "production"
+        assert server.environment == "development"
 
     @pytest.mark.parametrize("transport", TRANSPORTS)
     async def test_a_server_that_was_served_before_tells_of_changes_again(

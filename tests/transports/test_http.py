@@ -27,7 +27,8 @@ from starlette.routing import Mount
 
 from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
 from frontmcp.transports.admission import Admission
-from frontmcp.transports.http import HttpOptions, bind, serving
+from frontmcp.transports.http import bind, serving
+from frontmcp.transports.options import HttpOptions
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -82,6 +83,50 @@ class Session:
 async def raw(server: FrontMcp, **options: Any) -> AsyncIterator[tuple[httpx2.AsyncClient, str]]:
     async with serving(server, server.http_options(port=0, **options)) as url, httpx2.AsyncClient() as http:
         yield http, url
+
+
+class Recorded(Plugin):
+    """Writes down the environment that hooks see."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, str] = {}
+
+    @hookimpl
+    def settled(self, server: FrontMcp) -> None:
+        self.seen["settled"] = server.environment
+
+    @hookimpl
+    def provide_routes(self, server: FrontMcp) -> list[Any]:
+        self.seen["provide_routes"] = server.environment
+        return []
+
+    @hookimpl
+    def server_started(self, server: FrontMcp) -> None:
+        self.seen["server_started"] = server.environment
+
+
+async def keep_started(app: Any, *, task_status: Any) -> None:
+    stop, ended = anyio.Event(), anyio.Event()
+    async with app.started():
+        task_status.started((stop, ended))
+        await stop.wait()
+    ended.set()
+
+
+async def test_a_server_is_in_production_while_an_app_of_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FRONTMCP_ENV", raising=False)
+    recorded = Recorded()
+    server = make(plugins=[recorded])
+    first = server.http_app()
+    assert server.environment == "development"
+    async with anyio.create_task_group() as group:
+        running = [await group.start(keep_started, app) for app in (first, server.http_app())]
+        for stop, ended in running:
+            assert server.environment == "production"
+            stop.set()
+            await ended.wait()
+    assert server.environment == "development"
+    assert recorded.seen == dict.fromkeys(("settled", "provide_routes", "server_started"), "production")
 
 
 async def test_health_stands_beside_the_endpoint() -> None:

@@ -27,7 +27,8 @@ from frontmcp import (
 )
 from frontmcp.call import HOPS
 from frontmcp.testing import Road, connect
-from frontmcp.transports.http import HttpOptions, serving
+from frontmcp.transports.http import serving
+from frontmcp.transports.options import HttpOptions
 from frontmcp.upstream import upstream
 from frontmcp.upstream.errors import MOST_HOPS, UpstreamLoopError
 

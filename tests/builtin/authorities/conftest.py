@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frontmcp.transports.http import HttpOptions, bind
+from frontmcp.transports.http import bind
+from frontmcp.transports.options import HttpOptions
 
 ISSUER = "https://issuer.acme.example"
 RESOURCE = "https://mcp.acme.example/mcp"
