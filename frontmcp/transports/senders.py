@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
+from starlette.responses import Response
 
 from frontmcp.authentication import AuthenticationRequest
 from frontmcp.call import Caller
@@ -27,12 +29,14 @@ class Senders:
     """Finds who sends requests to one server.
 
     :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``.
+    :ivar security: the Host and Origin headers that are accepted over HTTP; None accepts any.
     """
 
     def __init__(self, hooks: PluginManager) -> None:
         self._hooks = hooks
         self._authenticate = hooks.chain("authenticate")
         self.trusted_proxy_depth = 0
+        self.security: TransportSecuritySettings | None = None
 
     async def identify(self, http: Request) -> None:
         """Ask who sends an HTTP request, and note the answer on it for the message it carries.
@@ -65,6 +69,13 @@ class Senders:
             plugin = step.plugin if step is not None else "?"
             raise PluginError(plugin, "authenticate", error) from error
         return caller
+
+    async def refusal(self, http: Request) -> Response | None:
+        """The answer to an HTTP request whose Host or Origin header is not accepted; None for any other.
+
+        The MCP endpoint has this check of its own: it is for what is served beside it.
+        """
+        return await TransportSecurityMiddleware(self.security).validate_request(http)
 
     def client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
         """Who connected; behind trusted proxies, what the outermost of them saw."""

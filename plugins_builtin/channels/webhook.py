@@ -44,7 +44,7 @@ class Webhook:
     """Receives posts: an ASGI app, so that a post with another method gets Starlette's own answer.
 
     :param handle: handles a payload; whether there was anything to tell.
-    :param senders: knows the address a request came from.
+    :param senders: knows the address a request came from, and which Host and Origin headers are accepted.
     """
 
     def __init__(self, channel: str, source: WebhookSource, handle: Handle, senders: Any) -> None:
@@ -65,6 +65,8 @@ class Webhook:
         await response(scope, receive, send)
 
     async def _received(self, request: Request) -> Response:
+        if (refusal := await self._senders.refusal(request)) is not None:
+            raise Refused(refusal.status_code, bytes(refusal.body).decode())
         if request.method != "POST":
             raise Refused(405, "Only POST is received here", {"allow": "POST"})
         if self._handling >= self._source.max_concurrent:

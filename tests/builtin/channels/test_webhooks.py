@@ -34,9 +34,9 @@ async def label(ctx: ToolContext) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def posting(server: FrontMcp) -> AsyncIterator[httpx2.AsyncClient]:
+async def posting(server: FrontMcp, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
     async with (
-        serving(server, server.http_options(port=0)) as url,
+        serving(server, server.http_options(port=0, **options)) as url,
         httpx2.AsyncClient(base_url=url.removesuffix("/mcp")) as client,
     ):
         yield client
@@ -113,6 +113,48 @@ async def test_only_who_knows_the_secret_is_heard(headers: dict[str, str], statu
     assert response.status_code == status
     assert len(heard) == (status == 200)
     assert SECRET not in response.text
+
+
+NAMED = {"allowed_hosts": ["hooks.example.com"], "allowed_origins": ["https://example.com"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "headers", "status"),
+    [
+        ({}, {"host": "evil.example"}, 421),
+        ({}, {"origin": "https://evil.example"}, 403),
+        ({}, {"host": "localhost:8000", "origin": "http://localhost:3000"}, 200),
+        (NAMED, {"host": "hooks.example.com"}, 200),
+        (NAMED, {"host": "hooks.example.com", "origin": "https://example.com"}, 200),
+        (NAMED, {"host": "hooks.example.com", "origin": "https://evil.example"}, 403),
+        (NAMED, {"host": "127.0.0.1"}, 421),
+    ],
+)
+@pytest.mark.parametrize("secret", [None, SECRET])
+async def test_hosts_and_origins_are_those_of_the_endpoint(
+    options: Any, headers: dict[str, str], status: int, secret: str | None
+) -> None:
+    heard = []
+    server = server_of(lambda payload: heard.append(payload), secret=secret)
+    async with posting(server, **options) as client:
+        response = await client.post("/hooks/hub", content=b"{}", headers={**signed(b"{}"), **headers})
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        mcp = await client.post("/mcp", json=ping, headers={"accept": "application/json, text/event-stream", **headers})
+        unsigned = await client.post("/hooks/hub", content=b"{}", headers=headers)
+    assert response.status_code == status
+    assert (mcp.status_code in (403, 421)) == (status != 200)
+    assert len(heard) == (0 if status != 200 else 1 if secret else 2)
+    if status != 200:
+        assert response.json()["channel"] == "hub"
+        assert unsigned.status_code == status
+
+
+async def test_another_address_accepts_any_host_until_some_are_named() -> None:
+    heard = []
+    async with posting(server_of(lambda payload: heard.append(payload)), host="0.0.0.0") as client:
+        url = str(client.base_url).replace("0.0.0.0", "127.0.0.1")
+        response = await client.post(f"{url}/hooks/hub", content=b"{}", headers={"host": "hooks.example.com"})
+    assert (response.status_code, len(heard)) == (200, 1)
 
 
 async def test_another_signature_header_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
