@@ -8,8 +8,9 @@
 #   assembly          the parts put together     checks           what is wrong with a plugin, in words
 #   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
 #   inside            calls that plugins make    hookspecs        every hook there is
-#   transports        stdio, HTTP, memory        registry         which entries there are, by name
-#   pipeline          the road of a call         entries          what can be called, kind by kind
+#   lifetime          what starts and stops      registry         which entries there are, by name
+#   transports        stdio, HTTP, memory        entries          what can be called, kind by kind
+#   pipeline          the road of a call
 #   upstream          servers behind apps
 #   asking            the way of a question
 #

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging as logs
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-import anyio
-
 from frontmcp.arguments import called, keywords_of, several
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
-from frontmcp.background import Background, Life
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.changes import LISTS, ChangeFeed, Listener
 from frontmcp.claims import INSTALLABLE, Claims
@@ -23,9 +20,10 @@ from frontmcp.configuration import Configuration, CoreSettings
 from frontmcp.definitions.app import App, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.definitions.registering import Registers
-from frontmcp.errors import ConfigurationError, describe, nearest, unwrap_group
+from frontmcp.errors import ConfigurationError, nearest, unwrap_group
 from frontmcp.inside import Inside
 from frontmcp.interfaces import StateStore
+from frontmcp.lifetime import Lifetime
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
@@ -160,9 +158,8 @@ class FrontMcp(Registers):
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
         self.inside = Inside(self)
-        self.background = Background()
-        self._life = Life(self._living, self._broke)
-        self.when_broken: list[Callable[[], None]] = []
+        self.lifetime = Lifetime(self, self._providers, self._changes, self._apps)
+        self.background = self.lifetime.background
         self._wire: Wire | None = None
 
     @property
@@ -224,7 +221,7 @@ class FrontMcp(Registers):
         :param first: it also stands first in ``plugin_order=``: it runs before, and around, all others.
         :raises RuntimeError: the server runs.
         """
-        if self._life.is_used:
+        if self.lifetime.is_used:
             raise RuntimeError(f'the server "{self.name}" runs already: add plugins before it starts')
         self._configuration.add_plugin(plugin, first=plugin_name(plugin) if first else None)
         self._take_apart()
@@ -532,34 +529,8 @@ class FrontMcp(Registers):
     async def running(self) -> AsyncIterator[None]:
         """The server is started inside: its lifespan and providers, then `server_started`. May be nested."""
         self.check()
-        async with self._life.used():
+        async with self.lifetime.used():
             yield
-
-    @asynccontextmanager
-    async def _living(self) -> AsyncIterator[None]:
-        async with self._providers.running(self), self.background.running(), AsyncExitStack() as stack:
-            if self.has_other_servers:
-                from frontmcp.upstream import running
-
-                await stack.enter_async_context(running(self, self._apps))
-            if (started := self.hooks.chain("server_started")) is not None:
-                await started(self)
-            self._changes.bus = bus = self.hooks.call("change_bus", self.options.get("change_bus"), self)
-            if bus is not None:
-                self.background.spawn(bus.run, self._changes.hear)
-            try:
-                yield
-            finally:
-                self._changes.bus = None
-                with anyio.CancelScope(shield=True):
-                    if (stopping := self.hooks.chain("server_stopping")) is not None:
-                        await stopping(self)
-
-    def _broke(self, error: BaseException) -> None:
-        """The lifespan, or a task of it, has failed: nothing of the server can be relied on any more."""
-        logger.error("the server stops, because its lifespan failed: %s", describe(unwrap_group(error)))
-        for stop in self.when_broken:
-            stop()
 
     @property
     def lowlevel(self) -> Server[Any]:
@@ -581,7 +552,7 @@ class FrontMcp(Registers):
     @property
     def started(self) -> bool:
         """Whether the server runs."""
-        return self._life.has_begun
+        return self.lifetime.has_begun
 
     def http_options(self, **overrides: Any) -> HttpOptions:
         """The options of the HTTP transport as they hold.

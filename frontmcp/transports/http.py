@@ -232,12 +232,9 @@ class HttpServer(uvicorn.Server):
         super().__init__(uvicorn_config(self._app, options, lifespan="off"))
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._served.when_broken.append(self._stop)
-        try:
+        with self._served.lifetime.when_broken(self._stop):
             async with self._app.started():
                 await super()._serve(sockets)
-        finally:
-            self._served.when_broken.remove(self._stop)
 
     def _stop(self) -> None:
         self._wire.close_streams()

@@ -42,16 +42,14 @@ async def _serve(served: Any) -> None:
     async with anyio.create_task_group() as group, stdio_server() as (read, write):
         with anyio.CancelScope() as serving:
             group.start_soon(_stop_on_signal, serving.cancel)
-            served.when_broken.append(serving.cancel)
             try:
-                await _run(served.wire.server, read, write)
+                with served.lifetime.when_broken(serving.cancel):
+                    await _run(served.wire.server, read, write)
             except Exception:
                 if not serving.cancel_called:
                     raise
                 logger.exception("the server ended badly")
                 leave(1)
-            finally:
-                served.when_broken.remove(serving.cancel)
         if serving.cancelled_caught or served.threads.orphans:
             leave(0)
         group.cancel_scope.cancel()
