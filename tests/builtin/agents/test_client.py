@@ -28,7 +28,7 @@ from frontmcp import (
     ToolContext,
     hookimpl,
 )
-from frontmcp.interfaces import ModelTurn, ModelUnavailableError, Usage
+from frontmcp.interfaces import ChatMedia, ModelTurn, ModelUnavailableError, Usage
 from frontmcp.testing import ERAS, ModelRequest, Road, ScriptedModel, calling
 
 MODERN = "2026-07-28"
@@ -105,8 +105,8 @@ def counting() -> Counting:
     return Counting()
 
 
-def agent(model: Any, *tools: Any, **keywords: Any) -> type[AgentContext]:
-    @Agent(name="helper", llm={"adapter": model}, tools=tools, input_schema={"query": str}, **keywords)
+def agent(model: Any, *tools: Any, name: str = "helper", **keywords: Any) -> type[AgentContext]:
+    @Agent(name=name, llm={"adapter": model}, tools=tools, input_schema={"query": str}, **keywords)
     class Helper(AgentContext):
         pass
 
@@ -150,6 +150,45 @@ async def test_what_a_tool_asks_reaches_the_client_and_the_model_is_not_asked_tw
     assert model.requests[2].results == ["T-2 is open", "T-1 is deleted", "T-2 is kept"]
     assert sorted(JOURNAL) == ["delete T-1", "delete T-2", "look T-1", "look T-2", "look T-3"]
     assert counting.turns == [1, 2, 3, 4]
+
+
+BIG = Image(data=bytes(range(256)) * 2_000, format="png")
+"""Larger than what a client is given to keep."""
+
+
+@Tool
+async def scan() -> list[Any]:
+    JOURNAL.append("scan")
+    return ["The scan:", BIG]
+
+
+@pytest.fixture
+def nested() -> FrontMcp:
+    JOURNAL.clear()
+    inner = agent(ScriptedModel(calling("delete", id="T-1"), lambda request: request.results[0]), delete, name="inner")
+
+    def reply(request: ModelRequest) -> str:
+        seen = [part for message in request.prompt.messages for part in message.parts if isinstance(part, ChatMedia)]
+        return f"{request.results[0]['response']}, {[len(part.data) for part in seen]}"
+
+    model = ScriptedModel(calling("scan"), calling("invoke_inner", query="Delete T-1"), reply)
+    return FrontMcp("desk", agents=[agent(model, scan, agents=[inner])])
+
+
+@everywhere
+@serving("nested")
+async def test_what_the_tool_of_an_inner_agent_asks_reaches_the_client_and_big_pictures_are_kept(mcp: Any) -> None:
+    asked: list[str] = []
+
+    @mcp.on_elicitation
+    def reply(message: str, form: Any) -> dict[str, Any]:
+        asked.append(message)
+        return {"sure": True}
+
+    result = await mcp.tools.call("invoke_helper", {"query": "?"})
+    assert result.json() == {"response": f"T-1 is deleted, {[len(BIG.to_content().data)]}"}
+    assert asked == ["Delete T-1?"]
+    assert JOURNAL == ["scan", "delete T-1"]
 
 
 async def test_where_nobody_can_be_asked_the_model_is_told(mcp: Any, model: ScriptedModel) -> None:

@@ -460,6 +460,17 @@ async def test_an_agent_may_see_only_some(name: str) -> None:
     assert model.requests[0].offered == ["invoke_b"]
 
 
+async def test_an_agent_it_does_not_see_can_not_be_called_by_name() -> None:
+    names = ["invoke_hidden", "desk:invoke_hidden", "invoke_c", "desk.invoke_c"]
+    model = ScriptedModel([calling(name) for name in names], "ok")
+    swarm = {"can_see_other_agents": True, "visible_agents": ["b", "hidden"]}
+    others = [agent(each, ScriptedModel()) for each in "bc"]
+    hidden = agent("hidden", ScriptedModel(), swarm={"is_visible": False})
+    await run(desk(agent("a", model, swarm=swarm), *others, hidden), "invoke_a")
+    assert model.requests[0].offered == ["invoke_b"]
+    assert model.requests[1].results == [{"error": f'Tool "{name}" not found'} for name in names]
+
+
 def test_an_agent_that_does_not_exist_can_not_be_seen() -> None:
     swarm = {"can_see_other_agents": True, "visible_agents": ["biling"]}
     with pytest.raises(ConfigurationError, match='there is no agent "biling"; did you mean "billing"'):
