@@ -244,7 +244,7 @@ class ModelConfig:
 
 def _wrong(path: Sequence[int | str], what: str, options: type[BaseModel]) -> str:
     name, known = ".".join(map(str, path)), ["model", "api_key", "base_url", *options.model_fields]
-    hint = "" if name in known else nearest(name, known) or f"; there are {', '.join(known)}"
+    hint = "" if name.partition(".")[0] in known else nearest(name, known) or f"; there are {', '.join(known)}"
     return f"{name}: {what}{hint}"
 
 

@@ -47,7 +47,16 @@ from plugins_builtin.agents.errors import (
 from plugins_builtin.agents.offer import Offer, Offers, swarm_of
 from plugins_builtin.agents.options import Execution
 from plugins_builtin.agents.reports import Reports
-from plugins_builtin.agents.telling import parts_of, read_answer, read_arguments, told_failure, told_of
+from plugins_builtin.agents.telling import (
+    instructions,
+    mend,
+    parts_of,
+    read_answer,
+    read_arguments,
+    to_json,
+    told_failure,
+    told_of,
+)
 
 logger = logging.getLogger("frontmcp.agents")
 
@@ -70,7 +79,7 @@ class Answered:
     def dump(self) -> str:
         """As JSON."""
         try:
-            return _json(self)
+            return to_json(self)
         except pydantic_core.PydanticSerializationError:
             # Halves of characters, in what a model made of names and arguments, are for ASCII to carry.
             return json.dumps(pydantic_core.to_jsonable_python(self))
@@ -102,7 +111,7 @@ class Loop:
         self.answer = entry.definition.answer
         self.offers = Offers(entry, self.execution, swarm_of(entry))
         self.schema = None if self.answer is None else _bare_schema(self.answer)
-        self.system = _instructions(entry.definition.system_instructions, self.schema)
+        self.system = instructions(entry.definition.system_instructions, self.schema)
 
     async def run(self, context: Any, given: Any) -> Any:
         """Ask the model until it answers.
@@ -166,7 +175,7 @@ class Run:
                 if self._mended or number == most or self._has_used_up:
                     raise
                 self._mended = True
-                self._messages += [_said(completion), ChatMessage("user", _mend(error, self._loop.schema))]
+                self._messages += [_said(completion), ChatMessage("user", mend(error, self._loop.schema))]
         raise AgentLoopExceededError(self._loop.name, most)
 
     @property
@@ -370,24 +379,8 @@ def _said(completion: Completion) -> ChatMessage:
     return ChatMessage("assistant", completion.content, completion.tool_calls, provider_data=completion.provider_data)
 
 
-def _instructions(own: str | None, schema: Any) -> str | None:
-    if schema is None:
-        return own
-    told = f"Answer with nothing but JSON that fits this JSON Schema: {_json(schema)}"
-    return f"{own}\n\n{told}" if own else told
-
-
-def _mend(error: InvalidOutputError, schema: Any) -> str:
-    where = f" at {error.path}" if error.path else ""
-    return f"That answer does not fit{where}. Answer with nothing but JSON that fits this JSON Schema: {_json(schema)}"
-
-
 def _bare_schema(answer: Any) -> Any:
     return answer.schema["properties"]["result"] if answer.wraps_null else answer.schema
-
-
-def _json(data: Any) -> str:
-    return pydantic_core.to_json(data).decode()
 
 
 def _key(context: Any, question: ChatMessage) -> str:

@@ -1,4 +1,4 @@
-"""What a model is told of the tools it called, and what its words mean as JSON."""
+"""What a model is told, of its task and of the tools it called, and what its words mean as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from frontmcp import Call, CallToolResult, FlowControl, FrontMcpError, InvalidInputError, ToolExecutionError
+from frontmcp import (
+    Call,
+    CallToolResult,
+    FlowControl,
+    FrontMcpError,
+    InvalidInputError,
+    InvalidOutputError,
+    ToolExecutionError,
+)
 from frontmcp.errors import to_result
 from frontmcp.interfaces import ChatMedia
 
@@ -38,12 +46,29 @@ def read_arguments(written: Mapping[str, Any] | str) -> dict[str, Any]:
     return read
 
 
+def instructions(own: str | None, schema: Any) -> str | None:
+    """What a model is told before all else: what its agent says, and what its answer must be."""
+    if schema is None:
+        return own
+    return f"{own}\n\n{_answer_in(schema)}" if own else _answer_in(schema)
+
+
+def mend(error: InvalidOutputError, schema: Any) -> str:
+    """What a model is told of an answer that does not fit."""
+    where = f" at {error.path}" if error.path else ""
+    return f"That answer does not fit{where}. {_answer_in(schema)}"
+
+
+def _answer_in(schema: Any) -> str:
+    return f"Answer with nothing but JSON that fits this JSON Schema: {to_json(schema)}"
+
+
 def told_of(result: CallToolResult) -> list[str | ChatMedia]:
     """What a model is told of a result: its data as JSON, else its text; and what is no text."""
     parts = parts_of(result.content)
     if result.structured_content is None:
         return parts or ["null"]
-    data = pydantic_core.to_json(result.structured_content).decode()
+    data = to_json(result.structured_content)
     return [data, *(part for part in parts if isinstance(part, ChatMedia))]
 
 
@@ -79,6 +104,11 @@ def read_answer(text: str) -> Any:
         bare = bare[3:-3].removeprefix("json").strip()
     read = _from_json(bare)
     return text if read is NO_JSON else read
+
+
+def to_json(data: Any) -> str:
+    """Data as JSON, without spaces."""
+    return pydantic_core.to_json(data).decode()
 
 
 def _from_json(text: Any) -> Any:

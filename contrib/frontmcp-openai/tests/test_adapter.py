@@ -442,6 +442,9 @@ class TestPlugin:
             '"base_url" must be a URL that begins with http:// or https://',
             'modle: Extra inputs are not permitted; did you mean "model"?',
         ]
+        with pytest.raises(ConfigurationError) as raised:
+            OpenAIAdapter("gpt-5", media=["image", "video"])
+        assert raised.value.problems == ["media.1: Input should be 'image', 'audio' or 'pdf'"]
         with pytest.raises(ConfigurationError, match='"base_url" must be a URL'):
             OpenAIAdapter("gpt-5", base_url="localhost:11434")
         with pytest.raises(ConfigurationError) as raised:
