@@ -525,7 +525,8 @@ async def _process(tmp_path: Path) -> AsyncIterator[tuple[subprocess.Popen[bytes
 async def _ended_by(process: subprocess.Popen[bytes], sent: signal.Signals) -> str:
     """Send a signal once the tool has begun; what the server said until it ended, in time."""
     assert process.stderr is not None
-    await anyio.to_thread.run_sync(process.stderr.readline)
+    while b"nap began" not in await anyio.to_thread.run_sync(process.stderr.readline):
+        assert process.poll() is None
     began = time.monotonic()
     process.send_signal(sent)
     code = await anyio.to_thread.run_sync(lambda: process.wait(30))
