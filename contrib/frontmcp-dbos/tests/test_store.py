@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +26,7 @@ from frontmcp_dbos.slots import slots_of
 from frontmcp import ConfigurationError, FrontMcp, Job, JobContext, Step, Workflow, create_direct
 from frontmcp.errors import FrontMcpError
 from frontmcp.interfaces.jobs import Change, JobsConfig, Journal, Outcome, Run, RunQuery, RunState
-from frontmcp.testing.runs import Gate, echo, ended, new_run, started
+from frontmcp.testing.runs import Gate, echo, ended, found, new_run, started
 
 if TYPE_CHECKING:
     from conftest import PostgresServer
@@ -60,6 +64,25 @@ class TestWrong:
     async def test_a_file_that_can_not_be_written(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"jobs_config: sqlite:///.* can't be opened: unable to open"):
             await engine_of(f"sqlite:///{tmp_path}/missing/jobs.db").start(echo)
+
+    @pytest.mark.parametrize(
+        ("kept", "words"), [(0.5, "database disk image is malformed"), (0, "file is not a database")]
+    )
+    async def test_a_file_that_is_broken(self, kept: float, words: str, sqlite_store: str) -> None:
+        path = sqlite_store.removeprefix("sqlite:///")
+        os.truncate(path, int(kept * os.stat(path).st_size))
+        if not kept:
+            await anyio.Path(path).write_bytes(b"no database" * 1000)
+        with pytest.raises(ConfigurationError, match=f"can't be opened: {words}"):
+            await engine_of(sqlite_store).start(echo)
+
+    async def test_what_dbos_may_not_do_is_told(self, postgres: PostgresServer) -> None:
+        name = postgres.new_database()
+        with psycopg.connect(postgres.url(name), autocommit=True) as admin:
+            admin.execute("CREATE ROLE weak LOGIN")
+            admin.execute("GRANT CREATE ON SCHEMA public TO weak")
+        with pytest.raises(ConfigurationError, match=f"can't be opened: permission denied for database {name}"):
+            await engine_of(postgres.url(name).replace("frontmcp@", "weak@")).start(echo)
 
     async def test_a_server_that_is_not_there_is_named_without_its_password(self) -> None:
         with pytest.raises(ConfigurationError) as refused:
@@ -200,6 +223,53 @@ class TestMended:
             engine._moving = False
             for run in runs:
                 assert (await ended(engine, run.id)).state == RunState.COMPLETED
+
+
+class TestFull:
+    async def test_a_disk_that_takes_no_more_fails_no_run(
+        self, sqlite_store: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for module in ("engine", "recovery"):
+            monkeypatch.setattr(f"frontmcp_dbos.{module}.MAKE_GOOD_SECONDS", 0.3)
+        gate, ran = Gate(), list[str]()
+
+        async def steps(run: Run, journal: Journal) -> Outcome:
+            async def work(name: str) -> str:
+                ran.append(name)
+                if name == "two":
+                    await gate.pass_through()
+                return name
+
+            gave = [await journal.step(name, partial(work, name)) for name in ("one", "two", "three")]
+            return Outcome(state=RunState.COMPLETED, result=gave)
+
+        async with started(engine_of(sqlite_store), steps) as engine:
+            run = await engine.submit(new_run(foreground=True))
+            await gate.reached()
+            with full_disk():
+                gate.open()
+                left = f'run {run.id} is left, to go on later: its step "two" was not kept: disk I/O error'
+                with anyio.fail_after(20):
+                    while left not in caplog.text:  # noqa: ASYNC110
+                        await anyio.sleep(0.01)
+                with pytest.raises(FrontMcpError) as refused:
+                    await engine.submit(new_run())
+                assert refused.value.code == "JOB_STORE_UNAVAILABLE"
+                assert "the store of jobs does not answer: disk I/O error" in caplog.text
+                assert not (await found(engine, run.id)).state.is_final
+            assert (await ended(engine, run.id)).result == ["one", "two", "three"]
+        assert ran == ["one", "two", "two", "three"]
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file takes more than it has."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 class TestLock:

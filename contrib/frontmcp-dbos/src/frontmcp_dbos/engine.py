@@ -26,7 +26,7 @@ from frontmcp.interfaces import Background
 from frontmcp.interfaces.jobs import Execute, JobsConfig, Outcome, QueueFullError, Run, RunError, RunQuery, RunState
 from frontmcp_dbos.execution import DbosJournal, LeftError, Live
 from frontmcp_dbos.queue import DbosQueue
-from frontmcp_dbos.records import FullError, Records, url_of
+from frontmcp_dbos.records import FullError, Records, first_line, url_of, why
 from frontmcp_dbos.recovery import CANCELLED, MAKE_GOOD_SECONDS, TAKE_OVER_SECONDS, Recovery
 from frontmcp_dbos.slots import slots_of
 from frontmcp_dbos.store import StoreUnavailableError, asked, patiently
@@ -101,13 +101,10 @@ class DbosJobEngine:
         try:
             await anyio.to_thread.run_sync(self._records.create)
             await anyio.to_thread.run_sync(self._slots.claim)
-        except (SQLAlchemyError, OSError) as error:
-            cause = getattr(error, "orig", None) or error
+            await self._launch()
+        except (SQLAlchemyError, dbos_errors.DBOSException, OSError) as error:
             where = self._url.render_as_string(hide_password=True)
-            raise ConfigurationError(
-                f"jobs_config: {where} can't be opened: {describe(cause).splitlines()[0]}"
-            ) from None
-        await self._launch()
+            raise ConfigurationError(f"jobs_config: {where} can't be opened: {first_line(error)}") from None
         await self._background.start()
         self._background.spawn(self._repeat, SAVE_SECONDS, self._save)
         self._background.spawn(self._repeat, WATCH_SECONDS, self._watch)
@@ -163,7 +160,7 @@ class DbosJobEngine:
             await self._withdraw(run.id)
             if not isinstance(error, Exception):
                 raise
-            logger.error("run %s could not be handed to DBOS: %s", run.id, type(error).__name__)
+            logger.error("run %s could not be handed to DBOS: %s", run.id, why(error))
             raise StoreUnavailableError from error
         return run
 
@@ -346,6 +343,6 @@ class DbosJobEngine:
 
 def _tell(error: Exception) -> None:
     if isinstance(error, SQLAlchemyError | dbos_errors.DBOSException | OSError):
-        logger.warning("the store of jobs does not answer: %s", type(error).__name__)
+        logger.warning("the store of jobs does not answer: %s", why(error))
     else:
         logger.error("the store of jobs is not looked after", exc_info=error)

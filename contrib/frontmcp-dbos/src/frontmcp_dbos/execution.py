@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
 from dbos import DBOS
+from sqlalchemy.exc import SQLAlchemyError
 
 from frontmcp.interfaces.jobs import MAX_LOG_LINES, Change, Run
+from frontmcp_dbos.records import is_away, why
+
+logger = logging.getLogger("frontmcp.jobs")
 
 
 class LeftError(BaseException):
@@ -67,9 +72,16 @@ class DbosJournal:
             return await work()
 
         reserved = self._reserved.pop(key, None)
-        if reserved is not None:
-            return await reserved.run_async({"name": key}, run)
-        return await DBOS.run_step_async({"name": key}, run)
+        run_step = DBOS.run_step_async if reserved is None else reserved.run_async
+        try:
+            return await run_step({"name": key}, run)
+        except SQLAlchemyError as error:
+            if not is_away(error):
+                raise
+            text = 'run %s is left, to go on later: its step "%s" was not kept: %s'
+            logger.error(text, self._live.run.id, key, why(error))
+            self._live.leave()
+            await anyio.sleep_forever()
 
     async def report(self, change: Change) -> None:
         run = self._live.run

@@ -10,9 +10,17 @@ from typing import Any, Final
 
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DBAPIError,
+    IntegrityError,
+    InternalError,
+    OperationalError,
+)
 
 from frontmcp import ConfigurationError
+from frontmcp.errors import describe
 from frontmcp.interfaces.jobs import Run, RunQuery
 
 _TABLES = sql.MetaData()
@@ -35,6 +43,22 @@ RUNS: Final = sql.Table(
     sql.Index("frontmcp_runs_waits", "app", "waits"),
 )
 _GOING = RUNS.c.completed_at.is_(None)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error is of the database itself, not of what it was asked: the same may go well later."""
+    return type(error) in (DatabaseError, InternalError, OperationalError)
+
+
+def why(error: BaseException) -> str:
+    """What is wrong with the database, such as "database or disk is full"; of other errors, which may hold what was to
+    be kept, the name."""
+    return first_line(error) if is_away(error) else type(error).__name__
+
+
+def first_line(error: BaseException) -> str:
+    """What a driver says, without the statement."""
+    return describe(getattr(error, "orig", None) or error).splitlines()[0]
 
 
 class FullError(Exception):

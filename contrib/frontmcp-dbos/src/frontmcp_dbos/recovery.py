@@ -48,8 +48,8 @@ class Recovery:
     def _inherit(self, slot: int) -> None:
         with self._slots.dead(slot) as dead:
             if dead and (left := self._queue.left_by(slot)):
-                logger.warning("a process died: %d of its runs go on", len(left))
                 self._queue.resume_all(left)
+                logger.warning("a process died: %d of its runs go on", len(left))
 
     async def make_good(self) -> None:
         """Mend what crashes left between the records and DBOS."""
@@ -58,8 +58,8 @@ class Recovery:
             if run_id not in self._live:
                 await self._mend(run_id)
         for run_id in self._strays & before:
-            logger.warning("run %s was not under way, as it should have been: it goes on", run_id)
             await self._queue.resume(run_id)
+            logger.warning("run %s was not under way, as it should have been: it goes on", run_id)
 
     async def _mend(self, run_id: str) -> None:
         workflow = await self._queue.workflow(run_id)

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from frontmcp import PublicMcpError
 from frontmcp_dbos.execution import LeftError
+from frontmcp_dbos.records import why
 
 logger = logging.getLogger("frontmcp.jobs")
 
@@ -35,7 +36,7 @@ async def asked(function: Callable[..., T], *arguments: Any) -> T:
     try:
         return await anyio.to_thread.run_sync(function, *arguments)
     except SQLAlchemyError as error:
-        logger.warning("the store of jobs does not answer: %s", type(error).__name__)
+        logger.warning("the store of jobs does not answer: %s", why(error))
         raise StoreUnavailableError from error
 
 
@@ -48,9 +49,11 @@ async def patiently(is_stopping: Callable[[], bool], function: Callable[..., T],
     while True:
         try:
             return await _undisturbed(function, *arguments)
-        except SQLAlchemyError:
+        except SQLAlchemyError as error:
             if is_stopping():
                 raise LeftError from None
+            if pause == 0.1:
+                logger.warning("the store of jobs does not answer, a run waits for it: %s", why(error))
             await anyio.sleep(pause)
             pause = min(pause * 2, 5)
 
