@@ -15,7 +15,7 @@
 #   asking            the way of a question
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, changes, interfaces, llm,
-#   threads, background, call, abort, authentication, arguments, errors, logs, settings
+#   threads, background, events, call, abort, authentication, arguments, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

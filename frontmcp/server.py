@@ -21,6 +21,7 @@ from frontmcp.definitions.app import App, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.definitions.registering import Registers
 from frontmcp.errors import ConfigurationError, nearest, unwrap_group
+from frontmcp.events import at_event_depth, event_depth
 from frontmcp.inside import Inside
 from frontmcp.interfaces import StateStore
 from frontmcp.lifetime import Lifetime
@@ -496,6 +497,17 @@ class FrontMcp(Registers):
         """
         if (emitted := self.hooks.chain("on_emit")) is not None:
             await emitted(self, event, payload)
+
+    def emit_beside(self, event: str, payload: Any = None) -> None:
+        """`emit`, in a task that nobody waits for; among nested events it is as deep as whoever emits it.
+
+        :raises RuntimeError: the server is not running.
+        """
+        self.background.spawn(self._emit_at, event_depth(), event, payload)
+
+    async def _emit_at(self, depth: int, event: str, payload: Any) -> None:
+        with at_event_depth(depth):
+            await self.emit(event, payload)
 
     def call(
         self,

@@ -19,6 +19,9 @@ from frontmcp.call import ProgressUpdate as ProgressUpdate
 from frontmcp.call import Question as Question
 from frontmcp.call import SamplingResult as SamplingResult
 from frontmcp.call import Undecided as Undecided
+from frontmcp.events import MOST_EVENTS as MOST_EVENTS
+from frontmcp.events import at_event_depth as at_event_depth
+from frontmcp.events import event_depth as event_depth
 from frontmcp.llm import ChatMedia as ChatMedia
 from frontmcp.llm import ChatMessage as ChatMessage
 from frontmcp.llm import Completion as Completion

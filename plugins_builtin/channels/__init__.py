@@ -40,9 +40,7 @@ class Channels(Plugin):
         server = call.server
         if self._switchboard is not None and server.background.is_running:
             # Beside the call: who asked the agent does not wait for those who hear of it.
-            self._switchboard.emit_beside(
-                "agent.completed", {"agent": call.entry.definition.name, "result": call.output}
-            )
+            server.emit_beside("agent.completed", {"agent": call.entry.definition.name, "result": call.output})
 
     @hookimpl
     async def on_emit(self, event: str, payload: Any) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from pydantic import ValidationError
@@ -16,15 +15,11 @@ from starlette.routing import BaseRoute, Route
 
 from frontmcp import Caller, RequestContext, Resource
 from frontmcp.errors import FrontMcpError, describe
+from frontmcp.interfaces import MOST_EVENTS, at_event_depth, event_depth
 from plugins_builtin.channels.sources import SOURCE, Replay, Source, WebhookSource, told
 from plugins_builtin.channels.webhook import Webhook
 
 logger = logging.getLogger("frontmcp.channels")
-
-MOST_NESTED: Final = 16
-"""How deep handlers of events may emit events."""
-
-_nested: ContextVar[int] = ContextVar("frontmcp_nested_events", default=0)
 
 
 class Feed:
@@ -103,20 +98,19 @@ class Switchboard:
         wanting = [feed for feed in self._feeds if feed.source.wants(feed.name, event, payload)]
         if not wanting:
             return
-        if _nested.get() >= MOST_NESTED:
-            logger.error("the event %r was emitted by handlers of events nested deeper than %d", event, MOST_NESTED)
+        depth = event_depth()
+        if depth >= MOST_EVENTS:
+            logger.error(
+                "the event %r is not told to %s: handlers of events, and runs they started, are nested deeper than %d",
+                event,
+                ", ".join(f'"{feed.name}"' for feed in wanting),
+                MOST_EVENTS,
+            )
             return
-        token = _nested.set(_nested.get() + 1)
-        try:
+        with at_event_depth(depth + 1):
             async with anyio.create_task_group() as group:
                 for feed in wanting:
                     group.start_soon(self._handle_quietly, feed, payload)
-        finally:
-            _nested.reset(token)
-
-    def emit_beside(self, event: str, payload: Any) -> None:
-        """Emit an event in a task of its own, which is as deep among handlers as whoever does it."""
-        self._server.background.spawn(_emit, self._server, _nested.get(), event, payload)
 
     async def _handle_quietly(self, feed: Feed, payload: Any) -> None:
         try:
@@ -150,11 +144,6 @@ class Switchboard:
         if request is None:
             return await self._server.call(feed.entry, arguments, origin="channel", caller=Caller.anonymous())
         return await self._server.call(feed.entry, arguments, origin="client", surface="http-trigger", request=request)
-
-
-async def _emit(server: Any, nested: int, event: str, payload: Any) -> None:
-    _nested.set(nested)
-    await server.emit(event, payload)
 
 
 def _unexpected(error: FrontMcpError) -> BaseException | None:

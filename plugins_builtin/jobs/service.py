@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 
 from frontmcp import Call, Caller, ConfigurationError, InvalidInputError, PublicMcpError
 from frontmcp.errors import AccessDeniedError, nearest
-from frontmcp.interfaces import Background
+from frontmcp.interfaces import Background, at_event_depth, event_depth
 from frontmcp.interfaces.jobs import JobEngine as JobEngine
 from frontmcp.interfaces.jobs import JobsConfig as JobsConfig
 from frontmcp.interfaces.jobs import Journal, Outcome, Owner, Run, RunError, RunKind, RunState
@@ -30,6 +30,9 @@ ONLY_HERE = (
 )
 SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 """Of stores that frontmcp-dbos knows."""
+
+EVENTS: Final = "events"
+"""Where the context of a run has how many events led to it."""
 
 MANY_WORKERS = (
     "each of %s workers knows only the runs it started itself: use one worker, or an engine that workers share, such "
@@ -142,6 +145,7 @@ class Service:
                 not_before=None if not delay_ms else time.time() + delay_ms / 1000,
                 key=None if key is None else json.dumps([owner.key, entry.id, key]),
                 depth=wanted.depth if foreground else 0,
+                context={EVENTS: deep} if (deep := event_depth()) else {},
                 created_at=time.time(),
             )
             kept = await self.engine.submit(run)
@@ -207,7 +211,8 @@ class Service:
         is_scheduled = "scheduled" in run.context
         if is_scheduled:
             logger.info('%s "%s" begins, as scheduled: run %s', run.kind, run.name, run.id)
-        outcome = await self._outcome(run, journal)
+        with at_event_depth(_depth_of(run)):
+            outcome = await self._outcome(run, journal)
         if is_scheduled:
             level = logging.INFO if outcome.state is RunState.COMPLETED else logging.WARNING
             logger.log(level, '%s "%s" ended, %s: run %s', run.kind, run.name, outcome.state.value, run.id)
@@ -223,7 +228,8 @@ class Service:
             told["error"] = self.words_of(outcome.error)
         elif outcome.state is RunState.COMPLETED:
             told["result"] = outcome.result
-        self.server.background.spawn(self.server.emit, "job.completed", told)
+        with at_event_depth(_depth_of(run)):
+            self.server.emit_beside("job.completed", told)
 
     async def _outcome(self, run: Run, journal: Journal) -> Outcome:
         entry = self._entry(run)
@@ -240,6 +246,12 @@ class Service:
             return await attempt(RunAttempt(self.server, run, journal, number).call(entry), definition.timeout_ms)
 
         return (await tried(once, definition.retry, journal, reporting(journal))).outcome
+
+
+def _depth_of(run: Run) -> int:
+    """How many events led to a run, one to the other."""
+    depth = run.context.get(EVENTS, 0)
+    return depth if isinstance(depth, int) else 0
 
 
 def owner_of(caller: Caller) -> Owner:

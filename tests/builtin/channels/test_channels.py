@@ -21,6 +21,7 @@ from frontmcp import (
     ChannelContext,
     FrontMcp,
     Job,
+    JobContext,
     PublicMcpError,
     Tool,
     ToolContext,
@@ -280,6 +281,67 @@ async def test_an_agent_is_known_by_its_own_name_whatever_its_tool_is_called() -
             while not heard:
                 await anyio.sleep(0.01)
     assert heard == ["triage.v2"]
+
+
+@pytest.mark.parametrize("how", ["execute_job", "through a job of the job's"])
+async def test_a_channel_that_starts_the_job_it_listens_to_comes_to_an_end(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = 0
+
+    @Job
+    async def export(ctx: JobContext) -> int:
+        nonlocal runs
+        runs += 1
+        return runs
+
+    @Job
+    async def starter(ctx: JobContext) -> None:
+        await ctx.call_tool("execute_job", {"name": "export", "background": True})
+
+    @Channel(source={"type": "job-completion", "jobs": ["export"]})
+    async def again(ctx: ChannelContext) -> None:
+        name = "export" if how == "execute_job" else "starter"
+        await ctx.call_tool("execute_job", {"name": name, "background": True})
+
+    heard = anyio.Event()
+
+    @Channel(source={"type": "job-completion"})
+    async def other(payload: dict[str, Any]) -> None:
+        heard.set()
+
+    server = FrontMcp("desk", jobs=[export, starter], channels=[again, other])
+    async with create_direct(server) as direct:
+        for rounds in (1, 2):
+            caplog.clear()
+            await direct.execute_job("export", background=True)
+            with anyio.fail_after(20):
+                while "nested deeper than 16" not in caplog.text:
+                    await anyio.sleep(0.01)
+            assert runs == 17 * rounds
+        assert heard.is_set()
+    assert """'job.completed' is not told to "again", "other":""" in caplog.text
+
+
+async def test_a_job_that_starts_itself_is_no_circle_of_events(caplog: pytest.LogCaptureFixture) -> None:
+    heard = 0
+
+    @Job
+    async def poll(ctx: JobContext, left: int = 20) -> None:
+        if left:
+            await ctx.call_tool("execute_job", {"name": "poll", "input": {"left": left - 1}, "background": True})
+
+    @Channel(source={"type": "job-completion"})
+    async def polled(payload: dict[str, Any]) -> None:
+        nonlocal heard
+        heard += 1
+
+    async with create_direct(FrontMcp("desk", jobs=[poll], channels=[polled])) as direct:
+        await direct.execute_job("poll", background=True)
+        with anyio.fail_after(20):
+            while heard < 21:
+                await anyio.sleep(0.01)
+    assert "nested deeper" not in caplog.text
 
 
 async def test_a_channel_that_asks_the_agent_it_listens_to_comes_to_an_end(caplog: pytest.LogCaptureFixture) -> None:
