@@ -182,8 +182,10 @@ async def tried(
         if not ended["again"] or number >= retry.max_attempts:
             return Tried(outcome, started_at, ended["completed_at"])
         await report(RunState.RETRYING, number)
-        until = await journal.step(f"{prefix}wait {number}", _of(_after, retry.delay(number)))
-        await anyio.sleep(max(0.0, until - time.time()))
+        delay = retry.delay(number)
+        until = await journal.step(f"{prefix}wait {number}", _of(_after, delay))
+        # The clock may have been set back while the process was not there.
+        await anyio.sleep(max(0.0, min(until - time.time(), delay)))
         number += 1
 
 

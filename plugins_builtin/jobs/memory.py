@@ -204,13 +204,14 @@ class MemoryJobEngine:
         run.end(outcome, time.time())
         if run.key is not None:
             self._keys.pop(run.key, None)
-        self._finished[run.id] = time.time()
+        # Not by a clock that may be set: then all would be forgotten at once.
+        self._finished[run.id] = time.monotonic()
         self._forget()
         kept.tell()
 
     def _forget(self) -> None:
         """Forget the oldest of the finished runs."""
-        oldest_kept = time.time() - self._config.keep_ms / 1000
+        oldest_kept = time.monotonic() - self._config.keep_ms / 1000
         while self._finished:
             run_id, at = next(iter(self._finished.items()))
             if len(self._finished) <= self._config.max_kept and at >= oldest_kept:

@@ -89,10 +89,14 @@ def owner(schedule: Any) -> Owner:
 
 
 async def keep(engine: JobEngine, entry: Any) -> None:
-    """Start a run whenever it is due. What was missed, while the process slept or was not there, is not made up for."""
+    """Start a run whenever it is due.
+
+    What was missed while the process was not there is not made up for; of several times that pass while it sleeps, or
+    as the clock is set, one is. A time that comes twice since the clock was set back is one run.
+    """
     schedule = entry.definition.schedule
     while True:
-        due = next_time(schedule, datetime.now(UTC))
+        due = next_time(schedule, datetime.fromtimestamp(time.time(), UTC))
         # Nothing tells that a clock was set.
         while (left := due.timestamp() - time.time()) > 0:  # noqa: ASYNC110
             await anyio.sleep(min(left, LOOK_AGAIN))

@@ -71,12 +71,14 @@ async def execute_workflow(server: Any, entry: Any, run: Run, journal: Journal) 
     """Carry a run of a workflow out, as a call of it that makes its steps' calls."""
     await journal.report(Change(state=RunState.RUNNING, attempt=1))
     begun = await journal.step("begin", _now)
-    left = begun + entry.definition.timeout_ms / 1000 - time.time()
+    timeout = entry.definition.timeout_ms / 1000
+    # The clock may have been set back while the process was not there.
+    left = max(0.0, min(begun + timeout - time.time(), timeout))
     running = RunAttempt(server, run, journal, 1)
     running.begun = begun
     call = running.call(entry, SilentPeer)
     try:
-        with anyio.move_on_after(max(0.0, left)):
+        with anyio.move_on_after(left):
             result = await call.runner.start(call)
             state, error = _judged(result)
             return Outcome(state=state, result=result, error=error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +30,12 @@ def due(cron: str, after: str, zone: str | None = None) -> str:
         ("0 3 * * *", "2026-03-01T00:00:00", "Europe/Berlin", "2026-03-01T02:00:00+00:00"),
         ("0 3 * * *", "2026-07-01T00:00:00", "Europe/Berlin", "2026-07-01T01:00:00+00:00"),
         ("30 2 * * *", "2026-03-28T12:00:00", "Europe/Berlin", "2026-03-29T01:00:00+00:00"),
+        # An hour that does not come, and one that comes twice.
+        ("30 2 * * *", "2026-03-29T01:00:00", "Europe/Berlin", "2026-03-30T00:30:00+00:00"),
+        ("30 2 * * *", "2026-10-24T12:00:00", "Europe/Berlin", "2026-10-25T00:30:00+00:00"),
+        ("30 2 * * *", "2026-10-25T00:30:00", "Europe/Berlin", "2026-10-26T01:30:00+00:00"),
+        ("30 * * * *", "2026-10-25T00:30:00", "Europe/Berlin", "2026-10-25T01:30:00+00:00"),
+        ("30 * * * *", "2026-03-29T00:30:00", "Europe/Berlin", "2026-03-29T01:30:00+00:00"),
         ("*/15 9-17 * * 1-5", "2026-11-27T17:50:00", None, "2026-11-30T09:00:00+00:00"),
         ("*/10 * * * * *", "2026-03-01T00:00:01", None, "2026-03-01T00:00:10+00:00"),
     ],
@@ -135,6 +142,39 @@ async def test_a_workflow_runs_by_itself_with_its_input(caplog: pytest.LogCaptur
         assert listed["workflows"][0]["trigger"] == "schedule"
     assert seen[0] == "monday"
     assert 'workflow "nightly" begins, as scheduled: run schedule:' in caplog.text
+
+
+async def test_a_clock_that_is_set_repeats_no_run_and_makes_up_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    @Job(schedule="0 3 * * *", run_as={"sub": "reporter"})
+    async def digest() -> None: ...
+
+    class Heard:
+        def __init__(self) -> None:
+            self.ids: list[str] = []
+
+        async def submit(self, run: Any) -> None:
+            self.ids.append(run.id)
+
+    def set_clock(moment: str) -> None:
+        clock[0] = datetime.fromisoformat(f"2026-03-{moment}+00:00").timestamp()
+
+    clock, heard = [0.0], Heard()
+    monkeypatch.setattr(schedule, "LOOK_AGAIN", 0.005)
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    set_clock("01T02:00:00")
+    (entry,) = FrontMcp("desk", jobs=[digest]).entries("job")
+    async with anyio.create_task_group() as group:
+        group.start_soon(schedule.keep, heard, entry)
+        for moment in ("01T03:00:01", "01T02:00:00", "01T03:00:01", "05T04:00:00", "05T04:00:01"):
+            await anyio.sleep(0.03)
+            set_clock(moment)
+        with anyio.fail_after(10):
+            while len(heard.ids) < 2:
+                await anyio.sleep(0.005)
+        await anyio.sleep(0.03)
+        group.cancel_scope.cancel()
+    due = "schedule:desk:digest:2026-03-{}T03:00:00+00:00"
+    assert heard.ids == [due.format("01"), due.format("02")]
 
 
 async def test_what_can_not_be_started_is_told_to_the_log(caplog: pytest.LogCaptureFixture) -> None:

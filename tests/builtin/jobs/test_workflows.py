@@ -363,6 +363,26 @@ async def test_the_time_of_the_whole_goes_on_while_the_process_is_down() -> None
         assert (await service.execute(run, journal)).state is RunState.TIMED_OUT
 
 
+async def test_a_clock_set_back_while_the_process_was_down_holds_nothing_up() -> None:
+    @Job(retry={"max_attempts": 2, "backoff_ms": 0})
+    async def flaky(ctx: JobContext) -> str:
+        return "done" if ctx.attempt == 2 else str(1 / 0)
+
+    @Job
+    async def slow() -> None:
+        await anyio.sleep_forever()
+
+    server, later = serve(Step("a", "slow"), jobs=[flaky, slow], timeout_ms=50), time.time() + 3600
+    async with create_direct(server):
+        service = next(info.plugin for info in server.plugins.infos if info.name == "jobs")._service
+        kept = Kept(dies_at=None)
+        kept.steps |= {"begin": later, "wait 1": later}
+        with anyio.fail_after(5):
+            late = await service.execute(new_run(kind="workflow", name="nightly", entry="desk:nightly"), kept)
+            outcome = await service.execute(new_run(name="flaky", entry="desk:flaky"), kept)
+    assert (late.state, outcome.result) == (RunState.TIMED_OUT, "done")
+
+
 async def test_what_is_no_longer_there_fails() -> None:
     server = serve(Step("a", "echo"))
     async with create_direct(server):
