@@ -8,6 +8,7 @@ import logging
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
@@ -270,7 +271,7 @@ class MemoryJobEngine:
         kept = self._runs.get(run_id)
         if kept is None:
             return None
-        with anyio.move_on_after(timeout):
+        with nullcontext() if timeout is None else anyio.move_on_after(timeout):
             while not kept.run.state.is_final:
                 await kept.wait()
                 if changed is not None:

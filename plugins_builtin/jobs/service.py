@@ -52,17 +52,20 @@ class Service:
         self.engine: JobEngine
         self._has_engine = False
         self._is_heard = False
+        self._by_id: dict[tuple[RunKind, str], Any] = {}
         self.execute_task: Callable[[Any, Run, Journal], Awaitable[Outcome]]
         self._background = Background()
 
     # The server's life
 
     def settle(self) -> None:
-        """Ask for an engine, once.
+        """Look which entries there are, and ask for an engine, once.
 
         :raises ConfigurationError: nobody has one for ``jobs_config``.
         """
         self._is_heard = self._has_listeners()
+        self._by_id = {("tool", entry.id): entry for entry in self.server.tools()}
+        self._by_id |= {(entry.kind, entry.id): entry for entry in self._entries()}
         if self._has_engine:
             return
         config = self.server.options.get("jobs_config") or self.config
@@ -203,8 +206,7 @@ class Service:
     # Carrying out
 
     def _entry(self, run: Run) -> Any:
-        entries = self.server.tools() if run.kind == "tool" else self.server.entries(run.kind)
-        return next((entry for entry in entries if entry.id == run.entry), None)
+        return self._by_id.get((run.kind, run.entry))
 
     async def execute(self, run: Run, journal: Journal) -> Outcome:
         """Carry a run out; see `Execute`."""
