@@ -6,16 +6,17 @@
 #   direct            the server in-process      claims, loading  who claims which option; who there is
 #   server            the composition root       validation       what is wrong with an option, in words
 #   assembly          the parts put together     checks           what is wrong with a plugin, in words
-#   configuration     settings from everywhere   hooks, chain     Will, Did, Around; one hook compiled
-#   inside            calls that plugins make    hookspecs        every hook there is
-#   lifetime          what starts and stops      registry         which entries there are, by name
-#   transports        stdio, HTTP, memory        entries          what can be called, kind by kind
+#   given             apps and entries in code   hooks, chain     Will, Did, Around; one hook compiled
+#   configuration     settings from everywhere   hookspecs        every hook there is
+#   inside            calls that plugins make    registry         which entries there are, by name
+#   lifetime          what starts and stops      entries          what can be called, kind by kind
+#   transports        stdio, HTTP, memory
 #   pipeline          the road of a call
 #   upstream          servers behind apps
 #   asking            the way of a question
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, changes, interfaces, llm,
-#   threads, background, events, call, abort, authentication, arguments, errors, logs, settings
+#   threads, background, events, call, abort, authentication, arguments, environment, errors, logs, settings
 
 from mcp_types import CallToolResult as CallToolResult
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from frontmcp.errors import ConfigurationError
+from frontmcp.claims import INSTALLABLE, Claims
+from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.logs import LogOptions
 from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
 from frontmcp.transports.options import HttpOptions
 from frontmcp.validation import issues
+
+logger = logging.getLogger("frontmcp.server")
 
 
 class ListCache(BaseModel):
@@ -56,12 +60,20 @@ class Configuration:
 
     :param code: what `FrontMcp` was given.
     :param locked: settings that no other layer may give.
+    :ivar settings: every setting, with its sources.
+    :ivar core: those of the core.
+    :ivar options: those that plugins claim.
     """
+
+    settings: dict[str, Setting]
+    core: CoreSettings
+    options: dict[str, Any]
 
     def __init__(self, code: Mapping[str, Any], locked: Sequence[str]) -> None:
         self._code = {name: value for name, value in code.items() if name not in DEFAULTS or value != DEFAULTS[name]}
-        self.locked = tuple(locked)
+        self._locked = tuple(locked)
         self._more: tuple[Layer, ...] = (environment_layer(os.environ),)
+        self.read()
 
     def add_plugin(self, plugin: Any, *, first: str | None) -> None:
         """Add a plugin to code's own; by its name to the front of the order, when given."""
@@ -83,16 +95,52 @@ class Configuration:
             except ValueError as error:
                 raise ConfigurationError(f"settings file {file}: {error}") from error
         self._more = tuple(layers)
+        self.read()
 
-    def read(self) -> tuple[dict[str, Setting], CoreSettings, dict[str, Any], list[str]]:
-        """Every setting with its source; those of the core; those for plugins; and what is wrong, in words."""
-        settings, problems = merge((Layer("code", self._code), *self._more), self.locked)
+    def read(self) -> list[str]:
+        """Take the settings of every source anew; what is wrong with the core's own, in words."""
+        settings, problems = merge((Layer("code", self._code), *self._more), self._locked)
         values = {name: setting.value for name, setting in settings.items()}
         own = {name: values.pop(name) for name in CoreSettings.model_fields if name in values}
         core = _core(own, settings, problems)
         for name in CoreSettings.model_fields:
             settings[name] = replace(settings.get(name, Setting(None)), value=_plain(getattr(core, name)))
-        return settings, core, values, problems
+        self.settings, self.core, self.options = settings, core, values
+        return problems
+
+    def check_options(self, claims: Claims, keywords: Collection[str]) -> list[str]:
+        """Check the settings that plugins claim; a variable of the environment that means nothing is passed over.
+
+        :param keywords: what a setting in code could have been meant as.
+        :returns: what is wrong, in words.
+        """
+        known = {*CoreSettings.model_fields, *claims.names("server")}
+        problems = [
+            f'locked=: there is no setting "{name}"{nearest(name, known)}' for name in self._locked if name not in known
+        ]
+        for name in list(self.options):
+            setting = self.settings[name]
+            meant = keywords if setting.source == "code" else CoreSettings.model_fields
+            problems += self._check_option(claims, name, setting, meant)
+        return problems
+
+    def _check_option(self, claims: Claims, name: str, setting: Setting, meant: Collection[str]) -> list[str]:
+        def place(path: Sequence[int | str] = ()) -> str:
+            return f"setting from {setting.source_of(path) or setting.source}"
+
+        is_known = name in claims.names("server") or name in INSTALLABLE
+        if not is_known and name == "environment":
+            return [f"{place()}: it is no setting: give the variable FRONTMCP_ENV, or environment= in code"]
+        if not is_known and (near := nearest(name, meant)):
+            return [f'{place()}: there is no setting "{name}"{near}']
+        if setting.is_environment and claims.is_foreign(name):
+            logger.warning("%s means nothing to this server", setting.source)
+            del self.options[name], self.settings[name]
+            return []
+        option = {name: self.options[name]}
+        problems = claims.check_options("server", option, place)
+        self.options.update(option)
+        return problems
 
 
 def sources_of_words(settings: Mapping[str, Setting]) -> dict[tuple[str, str], str]:

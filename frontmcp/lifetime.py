@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     class Served(Upstreaming, Protocol):
         """What this needs of a server."""
 
-        options: dict[str, Any]
-
+        @property
+        def options(self) -> dict[str, Any]: ...
         @property
         def hooks(self) -> PluginManager: ...
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import logging as logs
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from functools import cached_property
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from frontmcp.arguments import called, keywords_of, several
+from frontmcp.arguments import keywords_of
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
 from frontmcp.changes import LISTS, ChangeFeed, Listener
-from frontmcp.claims import INSTALLABLE, Claims
 from frontmcp.configuration import Configuration, CoreSettings
-from frontmcp.definitions.app import App, as_definition, slug
+from frontmcp.definitions.app import as_definition
 from frontmcp.definitions.base import Definition
 from frontmcp.definitions.registering import Registers
-from frontmcp.errors import ConfigurationError, nearest, unwrap_group
+from frontmcp.environment import Environment
+from frontmcp.errors import ConfigurationError, unwrap_group
 from frontmcp.events import at_event_depth, event_depth
+from frontmcp.given import Given, info_of, taken
 from frontmcp.inside import Inside
 from frontmcp.interfaces import StateStore
 from frontmcp.lifetime import Lifetime
@@ -44,11 +43,6 @@ from frontmcp.transports.wire import Wire
 if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.applications import Starlette
-
-logger = logs.getLogger("frontmcp.server")
-
-OPEN_ENVIRONMENTS = frozenset({"development", "test"})
-"""Environments that show errors whole; any other masks what is not public."""
 
 Transport: TypeAlias = Literal["stdio", "http"]
 TRANSPORTS: Final = get_args(Transport)
@@ -116,8 +110,9 @@ class FrontMcp(Registers):
         locked: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        self.info = _info(name, version, info)
-        self._early_problems: list[str] = []
+        self.info = info_of(name, version, info)
+        self._problems: list[str] = []
+        take = partial(taken, self._problems)
         self._configuration = Configuration(
             {
                 "instructions": instructions,
@@ -127,39 +122,33 @@ class FrontMcp(Registers):
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
                 "logging": logging or {},
-                "plugins": self._several("plugins", plugins),
-                "plugin_order": self._several("plugin_order", plugin_order),
+                "plugins": take("plugins", plugins),
+                "plugin_order": take("plugin_order", plugin_order),
                 "autoload_plugins": autoload_plugins,
                 **{key: value for key, value in options.items() if value is not None},
             },
-            self._several("locked", locked),
+            take("locked", locked),
         )
-        self.settings, self.core, self.options, _ = self._configuration.read()
-        self._public_roads = 0
-        self._environment = environment
-        self._given_providers = self._several("providers", providers)
+        self._environment = Environment(environment)
+        self._given_providers = take("providers", providers)
         self._given_lifespan = lifespan
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
-        self._default_app = self._make_default_app(
-            tools=tools,
-            resources=resources,
-            prompts=prompts,
-            agents=agents,
-            jobs=jobs,
-            workflows=workflows,
-            channels=channels,
-        )
-        self._apps = self._read_apps(apps)
-        self._definitions: list[tuple[str, Definition]] = []
-        for app in self._apps:
-            self._definitions.extend((app.id, definition) for definition in app.definitions)
-            app.subscribe(self._define)
+        entries = {
+            "tools": tools,
+            "resources": resources,
+            "prompts": prompts,
+            "agents": agents,
+            "jobs": jobs,
+            "workflows": workflows,
+            "channels": channels,
+        }
+        self._given = Given(self.name, entries, apps, self._problems, self._define)
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
         self.inside = Inside(self)
-        self.lifetime = Lifetime(self, self._providers, self._changes, self._apps)
+        self.lifetime = Lifetime(self, self._providers, self._changes, self._given.apps)
         self.background = self.lifetime.background
         self._wire: Wire | None = None
 
@@ -179,6 +168,21 @@ class FrontMcp(Registers):
         """The server's version, as clients see it."""
         version: str = self.info["version"]
         return version
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Every setting that holds, with its sources."""
+        return self._configuration.settings
+
+    @property
+    def core(self) -> CoreSettings:
+        """The settings of the core."""
+        return self._configuration.core
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings that plugins claim."""
+        return self._configuration.options
 
     @property
     def instructions(self) -> str | None:
@@ -206,13 +210,12 @@ class FrontMcp(Registers):
         """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else production while it serves HTTP by `run` or
         `http_app`, and development elsewhere.
         """
-        default = "production" if self._public_roads else "development"
-        return self._environment or os.environ.get("FRONTMCP_ENV") or default
+        return self._environment.name
 
     @property
     def production(self) -> bool:
         """Whether errors that are not public are masked."""
-        return self.environment not in OPEN_ENVIRONMENTS
+        return self._environment.is_production
 
     # What users add
 
@@ -235,7 +238,6 @@ class FrontMcp(Registers):
         :raises ConfigurationError: the file can't be read, with the place.
         """
         self._configuration.configure(file, command_line)
-        self.settings, self.core, self.options, _ = self._configuration.read()
         self._take_apart()
 
     def _take_apart(self) -> None:
@@ -246,46 +248,12 @@ class FrontMcp(Registers):
 
     def _register(self, definition: Definition) -> None:
         """Register what ``@server.tool`` and its like define."""
-        self._default_app.add(definition)
+        self._given.own.add(definition)
 
-    def _make_default_app(self, **given: Iterable[Any]) -> App:
-        try:
-            app = App(id=slug(self.name))
-        except ConfigurationError as error:
-            self._early_problems.append(str(error))
-            app = App(id="server")
-        for noun, targets in given.items():
-            for target in self._several(noun, targets):
-                try:
-                    app.add(as_definition(target, noun))
-                except ConfigurationError as error:
-                    self._early_problems.extend(error.problems)
-        return app
-
-    def _several(self, keyword: str, given: Iterable[Any]) -> list[Any]:
-        try:
-            return several(keyword, given)
-        except ConfigurationError as error:
-            self._early_problems.extend(error.problems)
-            return []
-
-    def _read_apps(self, apps: Iterable[Any]) -> list[App]:
-        found = [self._default_app]
-        for given in self._several("apps", apps):
-            try:
-                app = App.of(given)
-                if app.id in {other.id for other in found[1:]}:
-                    self._early_problems.append(f'apps=: two apps have the id "{app.id}"; rename one')
-                found.append(app)
-            except ConfigurationError as error:
-                self._early_problems.extend(error.problems)
-        return found
-
-    def _define(self, app: App, definition: Definition) -> None:
+    def _define(self, definition: Definition, app_id: str) -> None:
         """A definition that was added to an app after the server was made."""
         if self._assembly is not None:
-            self._assembly.add(definition, app.id)
-        self._definitions.append((app.id, definition))
+            self._assembly.add(definition, app_id)
 
     async def add_tool(self, tool: Any, *, app: str | None = None) -> ToolEntry:
         """Add a tool while the server runs; clients are told that the list changed.
@@ -317,8 +285,8 @@ class FrontMcp(Registers):
         return await self._add(as_definition(prompt, "prompts"), app)
 
     async def _add(self, definition: Definition, app: str | None) -> RegisteredEntry:
-        entry = self._checked().add(definition, app or self._default_app.id)
-        self._definitions.append((entry.app_id, definition))
+        entry = self._checked().add(definition, app or self._given.own.id)
+        self._given.keep(definition, entry.app_id)
         await self._changes.publish(LISTS[entry.list_name])
         return entry
 
@@ -350,7 +318,7 @@ class FrontMcp(Registers):
         if entry is None:
             raise ConfigurationError(f'there is no {noun} "{name}" to remove')
         self._checked().remove(entry)
-        self._definitions = [(app, each) for app, each in self._definitions if each is not entry.definition]
+        self._given.forget(entry.definition)
         await self._changes.publish(LISTS[entry.list_name])
 
     async def replace_entries(self, app_id: str, gone: Sequence[RegisteredEntry], new: Sequence[Definition]) -> None:
@@ -404,53 +372,19 @@ class FrontMcp(Registers):
 
     def _assemble(self) -> Assembly:
         problems = [
-            *self._early_problems,
+            *self._problems,
             *check_providers(self._given_providers),
             *check_lifespan(self._given_lifespan),
-            *self._apply_settings(),
+            *self._configuration.read(),
+            *problems_of_keys(),
         ]
+        self.threads.limit = self.core.thread_limit
         assembly = Assembly(self, self.core, threads=self.threads, providers=self._providers)
         assembly.problems[:0] = problems
-        assembly.problems += self._check_options(assembly.plugins.claims)
+        assembly.problems += self._configuration.check_options(assembly.plugins.claims, keywords_of(FrontMcp.__init__))
         self._assembly = assembly
-        assembly.fill(self._definitions, self._default_app.id)
+        assembly.fill(self._given.definitions, self._given.own.id)
         return assembly
-
-    def _apply_settings(self) -> list[str]:
-        """Take the settings of every source; what is wrong with the core's own, in words."""
-        self.settings, self.core, self.options, problems = self._configuration.read()
-        self.threads.limit = self.core.thread_limit
-        return [*problems, *problems_of_keys()]
-
-    def _check_options(self, claims: Claims) -> list[str]:
-        """Check the settings that plugins claim; a variable of the environment that means nothing is passed over."""
-        known = {*CoreSettings.model_fields, *claims.names("server")}
-        problems = [
-            f'locked=: there is no setting "{name}"{nearest(name, known)}'
-            for name in self._configuration.locked
-            if name not in known
-        ]
-        for name in list(self.options):
-            problems += self._check_option(claims, name, self.settings[name])
-        return problems
-
-    def _check_option(self, claims: Claims, name: str, setting: Setting) -> list[str]:
-        def place(path: Sequence[int | str] = ()) -> str:
-            return f"setting from {setting.source_of(path) or setting.source}"
-
-        is_known = name in claims.names("server") or name in INSTALLABLE
-        if not is_known and name == "environment":
-            return [f"{place()}: it is no setting: give the variable FRONTMCP_ENV, or environment= in code"]
-        if not is_known and (near := nearest(name, _keywords(setting))):
-            return [f'{place()}: there is no setting "{name}"{near}']
-        if setting.is_environment and claims.is_foreign(name):
-            logger.warning("%s means nothing to this server", setting.source)
-            del self.options[name], self.settings[name]
-            return []
-        option = {name: self.options[name]}
-        problems = claims.check_options("server", option, place)
-        self.options.update(option)
-        return problems
 
     @property
     def pipeline(self) -> Pipeline:
@@ -559,7 +493,7 @@ class FrontMcp(Registers):
     @property
     def has_other_servers(self) -> bool:
         """Whether some of its entries are found only once it starts: those of other servers."""
-        return any(app.upstream is not None for app in self._apps)
+        return any(app.upstream is not None for app in self._given.apps)
 
     @property
     def started(self) -> bool:
@@ -573,15 +507,6 @@ class FrontMcp(Registers):
         """
         return options_from(self.core.http, overrides)
 
-    @contextmanager
-    def _public(self) -> Iterator[None]:
-        """It serves HTTP, or is about to: unless told otherwise it is in production. May be entered again meanwhile."""
-        self._public_roads += 1
-        try:
-            yield
-        finally:
-            self._public_roads -= 1
-
     def http_app(self, **options: Any) -> Starlette:
         """An ASGI app that serves MCP over streamable HTTP, also mounted in another.
 
@@ -590,11 +515,11 @@ class FrontMcp(Registers):
         :param options: override those of ``http=``; see `frontmcp.transports.options.HttpOptions`.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
-        with self._public():
+        with self._environment.public():
             self.check()
             if (missing := missing_keys()) is not None:
                 raise ConfigurationError(missing)
-            return http_app(self, self.http_options(**options), self._public)
+            return http_app(self, self.http_options(**options), self._environment.public)
 
     def run(self, transport: Transport = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
@@ -608,7 +533,7 @@ class FrontMcp(Registers):
             raise ConfigurationError(
                 f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
             )
-        with self._public() if transport == "http" else nullcontext():
+        with self._environment.public() if transport == "http" else nullcontext():
             self.check()
             configure_logging(self.log_options)
             try:
@@ -616,22 +541,3 @@ class FrontMcp(Registers):
             except BaseExceptionGroup as group:
                 # What a lifespan raises comes through task groups of ours.
                 raise unwrap_group(group) from None
-
-
-def _info(name: Any, version: str | None, info: Any) -> dict[str, Any]:
-    """What clients are told of the server.
-
-    :raises ConfigurationError: the name is no text, or ``info`` no mapping.
-    """
-    if info is not None and not isinstance(info, Mapping):
-        raise ConfigurationError(f'FrontMcp: info= is like {{"name": "desk", "version": "1.0.0"}}, not {called(info)}')
-    name = (info or {}).get("name", name)
-    if name is not None and not isinstance(name, str):
-        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
-    said = {} if name is None else {"name": name}
-    return {**said, "version": version or "0.0.0", **(info or {})}
-
-
-def _keywords(setting: Setting) -> Iterable[str]:
-    """What a setting could have been meant as, where it came from."""
-    return keywords_of(FrontMcp.__init__) if setting.source == "code" else CoreSettings.model_fields

@@ -378,8 +378,8 @@ class TestProduction:
     pytestmark = pytest.mark.mcp(era=ERAS, transport="memory")
 
     @pytest.fixture
-    def server(self, server: FrontMcp) -> FrontMcp:
-        server._environment = "production"
+    def server(self, server: FrontMcp, monkeypatch: pytest.MonkeyPatch) -> FrontMcp:
+        monkeypatch.setenv("FRONTMCP_ENV", "production")
         return server
 
     async def test_what_is_not_public_is_masked(self, mcp: Any) -> None:
