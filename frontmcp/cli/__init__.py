@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print('frontmcp: the command line needs its extra; run: pip install "frontmcp[cli]"', file=sys.stderr)
         code = 2
+    except KeyboardInterrupt:
+        code = 130
     sys.exit(code)
 
 

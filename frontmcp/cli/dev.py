@@ -83,6 +83,7 @@ class Parent:
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(PRELOADED)
+            _start_forkserver()
         self._tried = False
         self._child: Child | None = None
         self._socket: socket.socket | None = None
@@ -131,6 +132,17 @@ class Parent:
             self._child.stop()
         if self._socket is not None:
             self._socket.close()
+
+
+def _start_forkserver() -> None:
+    """Start what children are forked from. Like them it hears no interrupt of the terminal: the parent ends them."""
+    from multiprocessing import forkserver
+
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 class Child:

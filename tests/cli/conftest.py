@@ -103,6 +103,11 @@ class Served:
         self.process.send_signal(number)
         return self.process.wait(SECONDS)
 
+    def rest(self) -> list[str]:
+        """The lines that nobody has asked for, once it has ended."""
+        self.close()
+        return [self._lines.get() for _ in range(self._lines.qsize())]
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.stop()

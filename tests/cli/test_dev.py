@@ -79,6 +79,19 @@ async def test_it_starts_with_a_broken_file_and_ends_with_an_interrupt(serve, wr
     assert served.stop(signal.SIGINT) == 130
 
 
+async def test_an_interrupt_of_the_terminal_reaches_all_and_is_quiet_while_the_target_loads(serve, write, folder):
+    write("desk.py", "import pathlib, time\npathlib.Path('loading').touch()\ntime.sleep(60)")
+    served = serve("dev", "desk.py", "--port", "0")
+    with anyio.fail_after(SECONDS):
+        while not (folder / "loading").exists():
+            await anyio.sleep(0.01)
+    parent = psutil.Process(served.process.pid)
+    for process in (*parent.children(recursive=True), parent):
+        process.send_signal(signal.SIGINT)
+    assert served.process.wait(SECONDS) == 130
+    assert served.rest() == []
+
+
 @pytest.mark.parametrize(
     ("target", "watched"),
     [("sub/desk.py", "sub"), ("desk", "."), ("pack", "pack"), ("pack.sub.desk:server", "pack"), ("nobody", ".")],
