@@ -16,7 +16,8 @@
 #   asking            the way of a question
 #
 #   below them: invoke, definitions, providers, contexts, questions, schema, content, changes, interfaces, llm,
-#   threads, background, events, call, abort, authentication, arguments, environment, errors, logs, settings
+#   threads, background, events, call, abort, authentication, arguments, completion, environment, errors, logs,
+#   settings
 
 from mcp_types import CallToolResult as CallToolResult
 
@@ -29,6 +30,8 @@ from frontmcp.call import CallNext as CallNext
 from frontmcp.call import Cancelled as Cancelled
 from frontmcp.call import Declined as Declined
 from frontmcp.call import RequestContext as RequestContext
+from frontmcp.completion import Completion as Completion
+from frontmcp.completion import ToolCall as ToolCall
 from frontmcp.content import Audio as Audio
 from frontmcp.content import File as File
 from frontmcp.content import Image as Image
@@ -67,8 +70,6 @@ from frontmcp.hooks import Plugin as Plugin
 from frontmcp.hooks import Will as Will
 from frontmcp.hookspecs import hookimpl as hookimpl
 from frontmcp.hookspecs import hookspec as hookspec
-from frontmcp.llm import Completion as Completion
-from frontmcp.llm import ToolCall as ToolCall
 from frontmcp.providers import Inject as Inject
 from frontmcp.providers import Provider as Provider
 from frontmcp.registry import ToolEntry as ToolEntry

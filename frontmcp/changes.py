@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from frontmcp.interfaces import EVERYTHING, ChangeBus
+from frontmcp.call import EVERYTHING
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import ChangeBus
 
 Listener: TypeAlias = Callable[[str], Awaitable[None]]
 

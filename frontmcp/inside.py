@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from frontmcp.asking import Resumed, State
 from frontmcp.call import Call, Caller, Entry, Origin, Question, RequestContext, Sought, Surface
-from frontmcp.interfaces import StateStore
 from frontmcp.pipeline import Pipeline
 from frontmcp.registry import Entry as RegisteredEntry
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import StateStore
 
 
 class Served(Protocol):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from frontmcp import Call, Plugin, hookimpl
-from frontmcp.interfaces import ProgressUpdate
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import ProgressUpdate
 
 
 class Progress(Plugin):

@@ -7,14 +7,16 @@ import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pydantic_core
 from pydantic import BaseModel
 
 from frontmcp.call import Caller
 from frontmcp.errors import ElicitationStateTooLargeError, FrontMcpError, InternalMcpError, PublicMcpError
-from frontmcp.interfaces import StateStore
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import StateStore
 
 STATE_SECONDS: Final = 600.0
 """How long a state can be answered."""

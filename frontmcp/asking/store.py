@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from frontmcp.asking.state import STATE_SECONDS, State
 from frontmcp.errors import PublicMcpError
-from frontmcp.interfaces import StateStore
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import StateStore
 
 MAX_VALUES: Final = 100_000
 

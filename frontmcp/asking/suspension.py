@@ -6,8 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -18,7 +17,9 @@ from frontmcp.asking.once import Once
 from frontmcp.asking.state import Luggage, R, Record, RecordKey, State, dump_error, dump_result, restore
 from frontmcp.call import Answer, Call, Caller, Question
 from frontmcp.errors import FlowControl, FrontMcpError
-from frontmcp.interfaces import StateStore
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import StateStore
 
 logger = logging.getLogger("frontmcp.asking")
 
@@ -34,8 +35,7 @@ SHIELD_SECONDS: Final = 0.2
 Answering: TypeAlias = Callable[[str], Awaitable[Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
+class Suspended(NamedTuple):
     """The request waits for its client.
 
     :ivar questions: what to ask, by key.

@@ -14,6 +14,7 @@ from frontmcp.call.client import Message as Message
 from frontmcp.call.client import ProgressUpdate as ProgressUpdate
 from frontmcp.call.client import Question as Question
 from frontmcp.call.client import SamplingResult as SamplingResult
+from frontmcp.call.kinds import EVERYTHING as EVERYTHING
 from frontmcp.call.kinds import LEVELS as LEVELS
 from frontmcp.call.kinds import Asked as Asked
 from frontmcp.call.kinds import CallNext as CallNext

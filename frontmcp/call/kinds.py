@@ -16,3 +16,6 @@ CallNext: TypeAlias = Callable[[], Awaitable[Any]]
 
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
 """The levels of messages, the least first."""
+
+EVERYTHING: Final = "everything"
+"""The change of which nobody knows what it was: every list, and every resource that clients subscribed to."""

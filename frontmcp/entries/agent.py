@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcp_types import Tool as WireTool
 from mcp_types import ToolAnnotations
 
 from frontmcp.definitions.agent import Agent
 from frontmcp.entries.tool import ToolEntry
-from frontmcp.interfaces import AgentLoop
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import AgentLoop
 
 
 class AgentEntry(ToolEntry):

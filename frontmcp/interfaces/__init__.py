@@ -5,12 +5,13 @@ for adapters of models on an SDK `frontmcp.interfaces.models`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from frontmcp.authentication import AuthenticationError as AuthenticationError
 from frontmcp.authentication import AuthenticationRequest as AuthenticationRequest
 from frontmcp.authentication import Challenge as Challenge
 from frontmcp.background import Background as Background
+from frontmcp.call import EVERYTHING as EVERYTHING
 from frontmcp.call import Answer as Answer
 from frontmcp.call import Message as Message
 from frontmcp.call import Orphan as Orphan
@@ -80,10 +81,6 @@ class StateStore(Protocol):
     async def delete(self, key: str) -> None:
         """Forget a value."""
         ...
-
-
-EVERYTHING: Final = "everything"
-"""The change of which nobody knows what it was: every list, and every resource that clients subscribed to."""
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from frontmcp.interfaces import EVERYTHING
+from frontmcp.call import EVERYTHING
 
 TELL_SECONDS: Final = 5.0
 """How long a client may take to be told."""

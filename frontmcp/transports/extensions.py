@@ -15,10 +15,10 @@ from pydantic import ConfigDict
 
 from frontmcp.call import RequestContext
 from frontmcp.errors import MissingCapabilityError
-from frontmcp.interfaces.extensions import Extension, Method
 from frontmcp.transports.sdk import Ctx, is_modern
 
 if TYPE_CHECKING:
+    from frontmcp.interfaces.extensions import Extension, Method
     from frontmcp.plugins import PluginManager
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from frontmcp.interfaces import StateStore
 from frontmcp.pipeline import Pipeline
 from frontmcp.transports.listing import ListOptions
 
 if TYPE_CHECKING:
+    from frontmcp.interfaces import StateStore
     from frontmcp.plugins import PluginManager
 
 

@@ -6,11 +6,13 @@ The loop is loaded with the first agent; a server without one does not wait for 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from frontmcp import Option, Plugin, hookimpl
-from frontmcp.interfaces import ModelAdapter, ModelConfig
 from plugins_builtin.agents import specs
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import ModelAdapter, ModelConfig
 
 CLIENTS: Final = ("sampling", "client")
 """Providers that are the client itself."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from frontmcp import Call, hookspec
-from frontmcp.interfaces import ModelAdapter, ModelConfig, ModelTurn
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import ModelAdapter, ModelConfig, ModelTurn
 
 
 @hookspec(kind="first")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_REQUEST
 
 from frontmcp import PublicMcpError
-from frontmcp.interfaces import Challenge
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import Challenge
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 import os
 from importlib import import_module
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import anyio
 
 from frontmcp import AbortController, Call, CallNext, Option, Plugin, hookimpl
-from frontmcp.errors import ConfigurationError
-from frontmcp.interfaces import GuardStore
 from plugins_builtin.guards import specs
 from plugins_builtin.guards.errors import ExecutionTimeoutError
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import GuardStore
 
 logger = logging.getLogger("frontmcp.guards")
 
@@ -71,11 +72,8 @@ class Guards(Plugin):
 
     @hookimpl(trylast=True)
     def guard_store(self, config: Any) -> GuardStore | None:
-        if config is None or config == "memory":
-            bounds = {} if self._throttle is None else {"max_partitions": self._throttle.max_partitions}
-            store: GuardStore = _load("memory").MemoryGuardStore(**bounds)
-            return store
-        return config if isinstance(config, GuardStore) else None
+        store: GuardStore | None = _load("stores").own_store(config, self._throttle)
+        return store
 
     # The start
 
@@ -100,15 +98,8 @@ class Guards(Plugin):
         config = None if self._throttle is None else self._throttle.store
         counts = config is not None or any(map(_counts, server.entries()))
         if counts and self._counter is None:
-            self._counter = _load("counting").Counter(self._make_store(config), server.name)
-
-    def _make_store(self, config: Any) -> GuardStore:
-        store = self._manager.call("guard_store", config)
-        if store is None:
-            raise ConfigurationError(f"throttle: {_unknown(config)}")
-        if not isinstance(store, GuardStore):
-            raise ConfigurationError("a guard_store hook answered with something that is no GuardStore")
-        return store
+            store = _load("stores").make_store(self._manager, config)
+            self._counter = _load("counting").Counter(store, server.name)
 
     @hookimpl
     async def server_started(self, server: Any) -> None:
@@ -189,14 +180,3 @@ def _counts(entry: Any) -> bool:
 
 def _counts_by_caller(entry: Any) -> bool:
     return any(limit.partition_by in ("session", "user") for limit in _limits(entry))
-
-
-def _unknown(store: Any) -> str:
-    """What is wrong with a store that nobody knows, without what it holds: a URL may carry a password."""
-    if not isinstance(store, str):
-        return f"no plugin makes a store of {type(store).__name__}; store= takes a URL or a GuardStore"
-    scheme, separator, _ = store.partition("://")
-    if not separator:
-        return 'store= takes a URL such as "redis://…", "memory", or a GuardStore'
-    hint = ": pip install frontmcp-redis" if scheme in ("redis", "rediss", "unix") else ""
-    return f"no plugin knows the store {scheme}://…{hint}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frontmcp import hookspec
-from frontmcp.interfaces import GuardStore
+
+if TYPE_CHECKING:
+    from frontmcp.interfaces import GuardStore
 
 
 @hookspec(kind="first")
