@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -28,7 +27,7 @@ class ListCache(BaseModel):
     :ivar scope: ``"public"``, for anybody, holds only for lists that are the same for every caller.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     ttl: Annotated[float, Field(ge=0)] = 0
     scope: Literal["public", "private"] = "private"
@@ -37,21 +36,22 @@ class ListCache(BaseModel):
 class CoreSettings(BaseModel):
     """The settings of the core itself; any other is an option that a plugin claims. See `FrontMcp`."""
 
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+    # Built with the first server, and with it the tables inside, once.
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, defer_build=True)
 
     instructions: str | None = None
-    http: HttpOptions = HttpOptions.model_validate({})
+    http: HttpOptions = Field({}, validate_default=True)
     pagination: Annotated[int, Field(gt=0)] | None = 40
-    list_cache: ListCache = ListCache()
+    list_cache: ListCache = Field({}, validate_default=True)
     max_call_depth: Annotated[int, Field(ge=0)] = 16
     thread_limit: Annotated[int, Field(gt=0)] = 40
-    logging: LogOptions = LogOptions()
+    logging: LogOptions = Field({}, validate_default=True)
     plugins: list[Any] = []
     plugin_order: list[str] = []
     autoload_plugins: bool = True
 
 
-DEFAULTS: Final = {name: {} if isinstance(value, BaseModel) else value for name, value in CoreSettings()}
+DEFAULTS: Final = {name: field.default for name, field in CoreSettings.model_fields.items()}
 """What `FrontMcp` was given where it was given nothing."""
 
 
@@ -104,7 +104,8 @@ class Configuration:
         own = {name: values.pop(name) for name in CoreSettings.model_fields if name in values}
         core = _core(own, settings, problems)
         for name in CoreSettings.model_fields:
-            settings[name] = replace(settings.get(name, Setting(None)), value=_plain(getattr(core, name)))
+            given = settings[name].given if name in settings else ()
+            settings[name] = Setting(_plain(getattr(core, name)), given)
         self.settings, self.core, self.options = settings, core, values
         return problems
 
@@ -169,4 +170,4 @@ def _core(own: dict[str, Any], settings: Mapping[str, Setting], problems: list[s
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump() if isinstance(value, BaseModel) else value
+    return dict(value) if isinstance(value, BaseModel) else value

@@ -22,7 +22,6 @@ from frontmcp.errors import ConfigurationError, unwrap_group
 from frontmcp.events import at_event_depth, event_depth
 from frontmcp.given import Given, info_of, taken
 from frontmcp.inside import Inside
-from frontmcp.interfaces import StateStore
 from frontmcp.lifetime import Lifetime
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
@@ -33,7 +32,6 @@ from frontmcp.registry import Entry as RegisteredEntry
 from frontmcp.registry import ToolEntry
 from frontmcp.settings import Setting
 from frontmcp.threads import Threads
-from frontmcp.transports.http import http_app, run_http
 from frontmcp.transports.keys import identity, missing_keys, problems_of_keys
 from frontmcp.transports.listing import ListOptions
 from frontmcp.transports.options import HttpOptions, options_from
@@ -43,6 +41,8 @@ from frontmcp.transports.wire import Wire
 if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.applications import Starlette
+
+    from frontmcp.interfaces import StateStore
 
 Transport: TypeAlias = Literal["stdio", "http"]
 TRANSPORTS: Final = get_args(Transport)
@@ -515,6 +515,8 @@ class FrontMcp(Registers):
         :param options: override those of ``http=``; see `frontmcp.transports.options.HttpOptions`.
         :raises ConfigurationError: the server can't start; lists every problem.
         """
+        from frontmcp.transports.http import http_app
+
         with self._environment.public():
             self.check()
             if (missing := missing_keys()) is not None:
@@ -537,7 +539,12 @@ class FrontMcp(Registers):
             self.check()
             configure_logging(self.log_options)
             try:
-                run_stdio(self) if transport == "stdio" else run_http(self, self.http_options(**options))
+                run_stdio(self) if transport == "stdio" else self._run_http(options)
             except BaseExceptionGroup as group:
                 # What a lifespan raises comes through task groups of ours.
                 raise unwrap_group(group) from None
+
+    def _run_http(self, options: Mapping[str, Any]) -> None:
+        from frontmcp.transports.http import run_http
+
+        run_http(self, self.http_options(**options))

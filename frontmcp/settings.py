@@ -7,11 +7,9 @@ than everything else here together.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 PREFIX: Final = "FRONTMCP_"
 SEPARATOR: Final = "__"
@@ -26,8 +24,7 @@ ALIASES: Final = {"PLUGIN_AUTOLOAD": "AUTOLOAD_PLUGINS"}
 SECRET_WORDS: Final = ("secret", "token", "password", "api_key", "private_key", "dsn")
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """Settings from one source.
 
     :ivar source: says where a value came from: ``"code"``, a file's name, ``"environment"``, ``"command line"``.
@@ -37,8 +34,7 @@ class Layer:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """What one source gave of a setting."""
 
     source: str
@@ -57,8 +53,7 @@ class Given:
         return SEPARATOR.join((self.source, *spoken)) if self.source.startswith(PREFIX) else self.source
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as it holds, and where it came from.
 
     :ivar given: what it was made of, the winning source last: a table's keys may come from several, and nobody gave
@@ -93,6 +88,8 @@ def file_layer(path: Path) -> Layer:
     :raises ValueError: the file is no TOML, with the place.
     :raises OSError: the file can't be read.
     """
+    import tomllib  # most servers have no such file
+
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     values = data.get("tool", {}).get("frontmcp", {}) if path.name == "pyproject.toml" else data
     return Layer(str(path), values)

@@ -48,8 +48,25 @@ OPTIONAL = {
     "uvicorn",
     "starlette",
     "plugins_builtin",
+    "difflib",
+    "tomllib",
 }
 """What importing the door must not bring, unless the SDK has brought it already."""
+
+LATE = {
+    "frontmcp.definitions.options",
+    "frontmcp.definitions.upstream",
+    "frontmcp.interfaces",
+    "frontmcp.interfaces.jobs",
+    "frontmcp.llm",
+    "frontmcp.schema.engine",
+    "frontmcp.transports.http",
+    "frontmcp.transports.posts",
+    "frontmcp.transports.replay",
+    "frontmcp.upstream",
+    "tomllib",
+}
+"""What a server loads with the first agent, job, limit, JSON Schema, settings file, other server or HTTP client."""
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
@@ -79,7 +96,7 @@ def length(function: Function) -> int:
 
 def modules_after(statement: str) -> set[str]:
     """What a new interpreter has imported after one statement."""
-    script = f"import sys; {statement}; print(*sys.modules)"
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(ran.stdout.split())
 
@@ -105,7 +122,12 @@ def test_the_door_tells_of_every_floor() -> None:
     assert [name for name in layers() if name not in told] == []
 
 
-ENGINES = {"frontmcp.schema.engine", "frontmcp.upstream"}
+ENGINES = {
+    "frontmcp.definitions.upstream",
+    "frontmcp.schema.engine",
+    "frontmcp.transports.http",
+    "frontmcp.upstream",
+}
 """Modules too heavy to load before something needs them."""
 
 
@@ -145,8 +167,18 @@ def test_every_name_of_the_door_has_a_docstring(name: str) -> None:
 
 def test_importing_the_door_loads_nothing_that_a_server_may_not_need() -> None:
     loaded, by_the_sdk = modules_after("import frontmcp"), modules_after("import mcp.server")
-    assert OPTIONAL & loaded - by_the_sdk == set()
+    assert (OPTIONAL | LATE) & loaded - by_the_sdk == set()
     assert not any(name.startswith(("frontmcp.cli", "frontmcp.testing")) for name in loaded)
+
+
+def test_serving_over_stdio_loads_nothing_that_the_server_does_not_use() -> None:
+    statements = (
+        "from frontmcp import FrontMcp, Tool",
+        "from frontmcp.cli import app, stdio",
+        "@Tool\nasync def ping() -> str: return 'pong'",
+        "FrontMcp('desk', tools=[ping]).check()",
+    )
+    assert LATE & modules_after("\n".join(statements)) == set()
 
 
 def test_importing_makes_no_server_and_no_plugin_manager() -> None:

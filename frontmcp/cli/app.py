@@ -115,9 +115,12 @@ def run_(
         return _print_settings(source)
     if not http:
         _refuse_http_options(host=host, port=port, workers=workers > 1 or None, stateless=stateless or None)
-    from frontmcp.cli.serve import serve_http, serve_stdio
+        from frontmcp.cli.stdio import serve_stdio
 
-    return serve_http(source, workers) if http else serve_stdio(source)
+        return serve_stdio(source)
+    from frontmcp.cli.serve import serve_http
+
+    return serve_http(source, workers)
 
 
 def _refuse_http_options(**given: Any) -> None:

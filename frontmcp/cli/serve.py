@@ -1,4 +1,4 @@
-"""``frontmcp run``: serve over stdio or HTTP, with one process or with many workers."""
+"""``frontmcp run --http``: serve over HTTP, with one process or with many workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -39,16 +38,6 @@ WHY_STATELESS: Final = (
     "--workers above 1 needs --stateless: a session of a client up to 2025-11-25 lives in the memory of one worker, "
     "and its next request may reach another"
 )
-
-
-def serve_stdio(source: Source) -> None:
-    """Serve over stdin and stdout, which stay clean of whatever else is printed."""
-    with clean_stdout():
-        server = source.load()
-    if sys.stdin.isatty():
-        say(f"{server.name} speaks MCP over stdin and stdout, for a client that starts it; add --http to serve a port")
-    with failing_with_place(source.folder):
-        server.run("stdio")
 
 
 def serve_http(source: Source, workers: int = 1) -> None:

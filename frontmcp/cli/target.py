@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
-from frontmcp.definitions.upstream import is_server
 from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.hooks import Plugin
 from frontmcp.server import FrontMcp
@@ -179,13 +178,8 @@ def find_server(module: ModuleType, target: Target) -> FrontMcp:
     if target.attribute is not None:
         return _named(module, target, target.attribute)
     servers = dict(_servers(module))
-    if not servers and (name := next((name for name, value in vars(module).items() if is_server(value)), None)):
-        raise UsageFailure(
-            f"{target.label} has no FrontMcp, but a server of another make, {name}: serve it with "
-            f'server = FrontMcp("name", apps=[App.from_mcp({name})])'
-        )
     if not servers:
-        raise UsageFailure(f'{target.label} has no server: write server = FrontMcp("name", tools=[…]) in it')
+        raise UsageFailure(f"{target.label} {_instead(module)}")
     if len({id(server) for server in servers.values()}) == 1:
         return next(iter(servers.values()))
     for name in NAMES:
@@ -195,6 +189,18 @@ def find_server(module: ModuleType, target: Target) -> FrontMcp:
     raise UsageFailure(
         f"{target.label} has several servers: {', '.join(servers)}; name one, like {target.text}:{first}"
     )
+
+
+def _instead(module: ModuleType) -> str:
+    """What a module without a server has, and what to write in it."""
+    from frontmcp.definitions.upstream import is_server
+
+    if (name := next((name for name, value in vars(module).items() if is_server(value)), None)) is not None:
+        return (
+            f"has no FrontMcp, but a server of another make, {name}: serve it with "
+            f'server = FrontMcp("name", apps=[App.from_mcp({name})])'
+        )
+    return 'has no server: write server = FrontMcp("name", tools=[…]) in it'
 
 
 def _servers(module: ModuleType) -> Iterator[tuple[str, FrontMcp]]:

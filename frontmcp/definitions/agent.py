@@ -17,16 +17,6 @@ from frontmcp.contexts.base import Context
 from frontmcp.definitions.base import Definition, Sync
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.definitions.listed import listed
-from frontmcp.definitions.options import (
-    AvailableWhen,
-    Concurrency,
-    Execution,
-    Llm,
-    RateLimit,
-    Swarm,
-    Timeout,
-    Visibility,
-)
 from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.resource import Resource, ResourceTemplate
 from frontmcp.definitions.tool import Tool
@@ -40,6 +30,18 @@ from frontmcp.schema import (
     input_from_shape,
     output_type,
 )
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import (
+        AvailableWhen,
+        Concurrency,
+        Execution,
+        Llm,
+        RateLimit,
+        Swarm,
+        Timeout,
+        Visibility,
+    )
 
 HEAD: Final = 100
 """How much of the instructions stands for a description."""

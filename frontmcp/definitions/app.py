@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from frontmcp.arguments import known_keywords, several
 from frontmcp.definitions.agent import Agent
@@ -17,9 +17,11 @@ from frontmcp.definitions.prompt import Prompt
 from frontmcp.definitions.registering import Registers
 from frontmcp.definitions.resource import Resource, ResourceTemplate
 from frontmcp.definitions.tool import Tool
-from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions, mode_of, patterns
 from frontmcp.definitions.workflow import Workflow
 from frontmcp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.upstream import Headers, HeadersOf, UpstreamOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -153,6 +155,8 @@ class App(Registers):
         :param idle_timeout: seconds after which an unused one is closed.
         :raises ConfigurationError: the target is nothing of that kind, or nothing says what its app is called.
         """
+        from frontmcp.definitions.upstream import UpstreamOptions, mode_of, patterns
+
         if id is None and name is None and not isinstance(target, str):
             name = getattr(target, "name", None)
         app = cls(id=id, name=name, description=description)

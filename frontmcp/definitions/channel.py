@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
 
 from mcp_types import Icon
 
@@ -13,9 +13,11 @@ from frontmcp.call import Kind
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.channel import ChannelContext
 from frontmcp.definitions.base import Definition, Sync
-from frontmcp.definitions.options import Concurrency, RateLimit, Timeout
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import Input, input_from_shape
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import Concurrency, RateLimit, Timeout
 
 
 class Webhook(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, overload
 
 from mcp_types import Icon
 
@@ -12,19 +12,21 @@ from frontmcp.call import Caller, Kind
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.job import JobContext
 from frontmcp.definitions.base import F, Sync
-from frontmcp.definitions.options import (
-    AvailableWhen,
-    Concurrency,
-    Permission,
-    RateLimit,
-    RetryOptions,
-    RunAs,
-    Timeout,
-    Visibility,
-)
 from frontmcp.definitions.schemas import SchemaDefinition
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import SchemaLike
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import (
+        AvailableWhen,
+        Concurrency,
+        Permission,
+        RateLimit,
+        RetryOptions,
+        RunAs,
+        Timeout,
+        Visibility,
+    )
 
 DEFAULT_TIMEOUT_MS = 300_000
 MOST_ATTEMPTS = 100

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from mcp_types import Icon
 
@@ -15,9 +15,11 @@ from frontmcp.contexts.base import Context
 from frontmcp.contexts.prompt import PromptContext
 from frontmcp.definitions.base import F, Sync
 from frontmcp.definitions.completion import Completable
-from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import Input, input_from_shape
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 
 
 @dataclass(frozen=True, slots=True)

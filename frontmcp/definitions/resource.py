@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypedDict
 
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from mcp_types import Annotations, Icon
@@ -15,9 +15,11 @@ from frontmcp.contexts.base import Context
 from frontmcp.contexts.resource import ResourceContext
 from frontmcp.definitions.base import Definition, Sync
 from frontmcp.definitions.completion import Completable
-from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import Input, input_from_shape
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 
 URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]+")
 

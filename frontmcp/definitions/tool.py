@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp_types import Icon, ToolAnnotations
@@ -13,10 +13,12 @@ from frontmcp.content import annotates_content
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.tool import ToolContext
 from frontmcp.definitions.base import F, Sync
-from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 from frontmcp.definitions.schemas import SchemaDefinition
 from frontmcp.errors import ConfigurationError
 from frontmcp.schema import SchemaLike
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
 
 
 class Tool(SchemaDefinition):

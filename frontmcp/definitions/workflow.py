@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from mcp_types import Icon
 
@@ -17,9 +17,11 @@ from frontmcp.contexts.base import Context
 from frontmcp.definitions.base import Sync, caller_namespace, caller_place
 from frontmcp.definitions.body import Body, read_body
 from frontmcp.definitions.job import Retry, Runnable, Schedule, positive, read_retry
-from frontmcp.definitions.options import AvailableWhen, Permission, RetryOptions, Trigger, Visibility
 from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.schema import SchemaLike
+
+if TYPE_CHECKING:
+    from frontmcp.definitions.options import AvailableWhen, Permission, RetryOptions, Trigger, Visibility
 
 StepInput: TypeAlias = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 

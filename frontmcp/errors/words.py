@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -27,6 +26,8 @@ def shorten(text: str, limit: int = 128) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """``; did you mean "…"?`` with the nearest known name, or nothing."""
+    import difflib  # nothing needs it until something is wrong
+
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.61)
     return f'; did you mean "{matches[0]}"?' if matches else ""
 

@@ -1,4 +1,4 @@
-"""The options of the HTTP transport, from whatever source."""
+"""The options of the HTTP transport, from whatever source. Every server reads them; the transport itself loads late."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HttpOptions(BaseModel):
     """
 
     # The environment's 1 is a number where a text is wanted too.
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, defer_build=True)
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
