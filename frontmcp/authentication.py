@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from frontmcp.errors import PublicMcpError
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticationRequest:
+class AuthenticationRequest(NamedTuple):
     """What an `authenticate` hook is given."""
 
     transport: str
@@ -23,8 +22,7 @@ class AuthenticationRequest:
         return token.strip() if scheme.lower() == "bearer" and token else None
 
 
-@dataclass(frozen=True, slots=True)
-class Challenge:
+class Challenge(NamedTuple):
     """How a client gets in: the attribute ``challenge`` of what `check_authorities` raises to refuse a client's call.
 
     Over HTTP the refusal is then one in HTTP, unless a part of the answer was sent already.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType, CoroutineType, FrameType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 AsyncChain: TypeAlias = Callable[..., Awaitable[Any]]
 SyncChain: TypeAlias = Callable[..., Any]
@@ -20,8 +19,7 @@ Owners: TypeAlias = dict[Any, list["Step"]]
 """Steps by the code of theirs, and of what they decorate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One implementation of a hook.
 
     :ivar function: called with the hook's arguments by position, ``call_next`` last for a wrapper.

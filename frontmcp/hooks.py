@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from frontmcp.arguments import known_keywords, several
 from frontmcp.errors import ConfigurationError
@@ -118,29 +118,28 @@ class Plugin:
     kinds: Sequence[Kind] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A function of a plugin, or of a tool's class, that is marked as a hook.
 
     :ivar hook: the hook it implements.
     :ivar attribute: the name it has there.
     :ivar function: the function, unbound.
-    :ivar index: its place in the source: base classes first, then as written.
+    :ivar position: its place in the source: base classes first, then as written.
     """
 
     hook: str
     attribute: str
     function: Callable[..., Any]
     options: HookOptions
-    index: int
+    position: int
 
 
 def marks(owner: Any) -> Iterator[Mark]:
     """The hooks that a module, an object or a class has, in the order of the source."""
-    for index, (name, value) in enumerate(members(owner).items()):
+    for position, (name, value) in enumerate(members(owner).items()):
         options = mark_of(value)
         if options is not None:
-            yield Mark(options.hook or name, name, value, options, index)
+            yield Mark(options.hook or name, name, value, options, position)
 
 
 def mark_of(function: Any) -> HookOptions | None:

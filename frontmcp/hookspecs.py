@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 import pluggy
 
@@ -51,8 +50,7 @@ def hookspec(function: F | None = None, /, *, kind: HookKind = "all") -> F | Cal
     return specify if function is None else specify(function)
 
 
-@dataclass(frozen=True, slots=True)
-class HookOptions:
+class HookOptions(NamedTuple):
     """How an implementation wants to be run; written by `hookimpl`, `Will`, `Did` and `Around`.
 
     :ivar hook: the hook's name; the function's own when None.
@@ -153,8 +151,7 @@ def hookimpl(
     return (lambda target: mark(target, options)) if function is None else mark(function, options)
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """A hook that exists.
 
     :ivar names: its arguments, ``call_next`` last for a wrapper.

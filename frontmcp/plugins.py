@@ -9,9 +9,8 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pluggy
 
@@ -44,8 +43,7 @@ ContextOf: TypeAlias = Callable[[Any, Any], Any]
 """Gives the context that runs a call, an instance of the class."""
 
 
-@dataclass(frozen=True, slots=True)
-class Implementation:
+class Implementation(NamedTuple):
     """One implementation, ready to be ordered and compiled.
 
     :ivar key: its zone, its plugin's place, its priority, its place in the source.
@@ -170,7 +168,7 @@ class PluginManager:
         names = [parameter.name for parameter in arguments(info.plugin, mark)]
         positional = by_position(function, names, spec.names)
         step = Step(info.name, spec.name, positional, function, inspect.iscoroutinefunction(function))
-        return Implementation(step, options, (options.zone, info.place, options.priority, mark.index))
+        return Implementation(step, options, (options.zone, info.place, options.priority, mark.position))
 
     def _unclaimed_narrowing(self) -> Iterator[str]:
         known = self.claims.names()
@@ -289,7 +287,7 @@ class PluginManager:
 
         step = Step(entry.id, spec.name, bound, mark.function, inspect.iscoroutinefunction(mark.function))
         return Implementation(
-            step, mark.options, (mark.options.zone, len(self.infos), mark.options.priority, mark.index)
+            step, mark.options, (mark.options.zone, len(self.infos), mark.options.priority, mark.position)
         )
 
     def ordered(self, hook: str, entry: Entry, own: Iterable[Implementation]) -> list[Step]:

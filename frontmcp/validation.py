@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,8 +18,7 @@ NAMES_CHOICES: Final = ("literal_error", "enum")
 """pydantic's errors whose text names what is allowed, and nothing of what was given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """One thing that is wrong.
 
     :ivar path: the keys that lead to it, from the option's value on.

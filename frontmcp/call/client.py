@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, SupportsFloat, TypeVar
+from typing import Any, Final, Generic, NamedTuple, SupportsFloat, TypeVar
 
 from mcp_types import CreateMessageResultWithTools, TextContent
 
@@ -66,8 +66,7 @@ class Message:
             raise ValueError(f"notify: there is no such level; use {', '.join(LEVELS)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What the client, or its user, is asked.
 
     :param method: of the protocol: ``elicitation/create``, ``sampling/createMessage`` or ``roots/list``.
@@ -82,8 +81,7 @@ class Question:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What the client answered to a `Question`.
 
     :param data: the method's result, as JSON data that nobody has checked.

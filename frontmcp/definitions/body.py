@@ -7,8 +7,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import Any, NamedTuple, TypeAlias, get_args, get_origin
 
 from frontmcp.contexts.base import Context
 from frontmcp.errors import ConfigurationError, nearest
@@ -17,8 +16,7 @@ from frontmcp.providers import Inject
 Parameters: TypeAlias = dict[str, inspect.Parameter]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """What was read from a class's ``execute`` or from a function.
 
     :ivar context_class: for a class: the class itself; a new instance runs each call.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from frontmcp.arguments import called
 from frontmcp.definitions.base import Definition, F, caller_namespace, place_of
@@ -15,8 +14,7 @@ GIVEN: Final = frozenset({"value", "arguments"})
 """What a completer may take, besides its context and what is injected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completer:
+class Completer(NamedTuple):
     """A function that completes one argument.
 
     :ivar namespace: local names that its annotations may use.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontmcp.call import Call
 from frontmcp.definitions.channel import Channel
@@ -17,8 +16,7 @@ from frontmcp.threads import Threads
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelEvent:
+class ChannelEvent(NamedTuple):
     """What clients that subscribed to a channel are told.
 
     :param content: text; None tells them nothing.
@@ -26,7 +24,7 @@ class ChannelEvent:
     """
 
     content: str | None
-    meta: Mapping[str, str] = field(default_factory=dict)
+    meta: Mapping[str, str]
 
 
 class ChannelEntry(Entry):

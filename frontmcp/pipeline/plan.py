@@ -18,7 +18,7 @@ STAGES: Final = (
 """The hooks a plan holds, in the order of the journey."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Plan:
     """The stages of one entry, compiled. None stands for a stage that nobody has a hook in."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import mcp_types as types
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState
@@ -28,8 +27,7 @@ RESULTS: Final[Mapping[ListName, tuple[type[Any], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(NamedTuple):
     """How lists are served.
 
     :ivar page_size: None never pages.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -17,8 +16,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 """How large they may be together; the latest is kept in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A message on a stream.
 
     :ivar number: the event's id.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -135,7 +134,7 @@ class Switchboard:
             feed.counts["skipped"] += 1
             return False
         feed.counts["handled"] += 1
-        feed.events.append(asdict(event))
+        feed.events.append({"content": event.content, "meta": event.meta})
         await self._server.resource_updated(feed.uri)
         return True
 
