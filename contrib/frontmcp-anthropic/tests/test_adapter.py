@@ -11,9 +11,10 @@ import anyio
 import anyio.abc
 import httpx2
 import pytest
+from anthropic.types.tool_result_block_param import Content
 from frontmcp_anthropic import Anthropic
 from frontmcp_anthropic.adapter import AnthropicAdapter
-from pydantic import SecretStr
+from pydantic import SecretStr, TypeAdapter
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
@@ -223,6 +224,8 @@ class TestRequest:
         assert asked["content"] == [text("What is it?"), image]
         content = [text("a"), image, text(icon), text(hum), document]
         assert told["content"] == [{"type": "tool_result", "tool_use_id": "c1", "content": content}]
+        for block in content:
+            assert TypeAdapter(Content).validate_python(block) == block
 
     async def test_options_of_the_agent_hold_unless_a_request_has_its_own(
         self, http_client: httpx2.AsyncClient, backend: Backend

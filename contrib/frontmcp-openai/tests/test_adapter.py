@@ -13,7 +13,8 @@ import httpx2
 import pytest
 from frontmcp_openai import OpenAI
 from frontmcp_openai.adapter import OpenAIAdapter
-from pydantic import SecretStr
+from openai.types.chat import ChatCompletionContentPartParam
+from pydantic import SecretStr, TypeAdapter
 
 from frontmcp import Completion, ConfigurationError, ToolCall
 from frontmcp.interfaces import (
@@ -222,6 +223,8 @@ class TestRequest:
         ]
         after = [{"role": "user", "content": parts}] if parts else []
         assert backend.body["messages"][4:] == [*after, {"role": "user", "content": "And?"}]
+        for part in parts:
+            assert TypeAdapter(ChatCompletionContentPartParam).validate_python(part) == part
 
     async def test_a_question_with_a_picture(self, adapter: OpenAIAdapter, backend: Backend) -> None:
         backend.answer(Completion("High."))
