@@ -18,6 +18,9 @@ from plugins_builtin.jobs.errors import JobTimeoutError
 MAX_LINE: Final = 8192
 """How many characters of a message a line of a log has."""
 
+HOPS: Final = "hops"
+"""Where the context of a run has how many servers passed on the request that led to it."""
+
 REFUSED: Final = ("AUTHORITY_DENIED", AccessDeniedError.code)
 
 Report = Callable[[RunState, int], Awaitable[None]]
@@ -85,6 +88,8 @@ class RunAttempt:
         call.request.peer = peer(self.journal)
         call.attempt_of_run = self
         call.depth = run.depth
+        if isinstance(hops := run.context.get(HOPS), int):
+            call.request.hops = hops
         return call
 
 

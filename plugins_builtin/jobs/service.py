@@ -19,7 +19,7 @@ from frontmcp.interfaces import Background, at_event_depth, event_depth
 from frontmcp.interfaces.jobs import JobEngine as JobEngine
 from frontmcp.interfaces.jobs import JobsConfig as JobsConfig
 from frontmcp.interfaces.jobs import Journal, Outcome, Owner, Run, RunError, RunKind, RunState
-from plugins_builtin.jobs.attempts import RunAttempt, attempt, failed, reporting, tried
+from plugins_builtin.jobs.attempts import HOPS, RunAttempt, attempt, failed, reporting, tried
 from plugins_builtin.jobs.errors import RunCancelledError, RunFailedError, RunNotFoundError
 from plugins_builtin.jobs.workflows import execute_workflow
 
@@ -148,7 +148,7 @@ class Service:
                 not_before=None if not delay_ms else time.time() + delay_ms / 1000,
                 key=None if key is None else json.dumps([owner.key, entry.id, key]),
                 depth=wanted.depth if foreground else 0,
-                context={EVENTS: deep} if (deep := event_depth()) else {},
+                context=_led_to(call),
                 created_at=time.time(),
             )
             kept = await self.engine.submit(run)
@@ -248,6 +248,12 @@ class Service:
             return await attempt(RunAttempt(self.server, run, journal, number).call(entry), definition.timeout_ms)
 
         return (await tried(once, definition.retry, journal, reporting(journal))).outcome
+
+
+def _led_to(call: Call) -> dict[str, Any]:
+    """What led to a run that a call starts, as far as it has an end somewhere: its context keeps that."""
+    counts = {EVENTS: event_depth(), HOPS: call.request.hops}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _depth_of(run: Run) -> int:

@@ -20,6 +20,7 @@ from frontmcp import (
     App,
     ConfigurationError,
     FrontMcp,
+    JobContext,
     PromptContext,
     ResourceContext,
     ToolContext,
@@ -232,3 +233,28 @@ async def test_completion_is_counted_too(era: str) -> None:
         raw = await client.connect()
         ref = types.PromptReference(name="note")
         assert (await raw.complete(ref, {"name": "name", "value": ""})).completion.values == ["1"]
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_run_counts_on_from_the_request_that_started_it(background: bool) -> None:
+    server = FrontMcp("old")
+    ran = anyio.Event()
+    seen: list[int] = []
+
+    @server.job
+    async def inner(ctx: JobContext) -> None:
+        seen.append(ctx.context.hops)
+        ran.set()
+
+    @server.job
+    async def outer(ctx: JobContext) -> None:
+        seen.append(ctx.context.hops)
+        await ctx.call_tool("execute_job", {"name": "inner", "background": background})
+
+    async with connect(server) as client:
+        raw = await client.connect()
+        started = {"name": "outer", "background": background}
+        assert not (await raw.call_tool("execute_job", started, meta={HOPS: 3})).is_error
+        with anyio.fail_after(10):
+            await ran.wait()
+    assert seen == [3, 3]
