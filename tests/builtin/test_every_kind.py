@@ -6,7 +6,22 @@ from typing import Any, get_args
 
 import pytest
 
-from frontmcp import Agent, AgentContext, Caller, FrontMcp, Job, Plugin, RateLimitError, Tool, create_direct
+from frontmcp import (
+    Agent,
+    AgentContext,
+    Caller,
+    ChannelContext,
+    FrontMcp,
+    Job,
+    JobContext,
+    Plugin,
+    PromptContext,
+    RateLimitError,
+    ResourceContext,
+    Tool,
+    ToolContext,
+    create_direct,
+)
 from frontmcp.call import Kind
 from frontmcp.claims import CORE_KINDS
 from frontmcp.errors import ConfigurationError, FrontMcpError
@@ -95,6 +110,97 @@ async def test_it_is_not_open_where_the_call_fails_otherwise(kind: str) -> None:
     with pytest.raises(FrontMcpError) as refused:
         await server.call(entry, {"id": []}, origin="job", caller=Caller("dana"))
     assert refused.value.code == "AUTHORITY_DENIED"
+
+
+async def test_every_body_reads_and_gets_as_its_caller() -> None:
+    model = ScriptedModel("ok")
+    server = FrontMcp("desk", autoload_plugins=False)
+    seen: dict[str, list[str]] = {}
+
+    def who(ctx: Any) -> str:
+        return "anonymous" if ctx.auth.is_anonymous else f"{ctx.auth.user.sub} of {ctx.call.origin}"
+
+    @server.resource("desk://who", visibility="internal")
+    async def reader(ctx: ResourceContext) -> str:
+        return who(ctx)
+
+    @server.prompt(visibility="internal")
+    async def asker(ctx: PromptContext) -> str:
+        return who(ctx)
+
+    async def look(ctx: Any, noun: str) -> str:
+        read = (await ctx.read_resource("desk://who")).contents[0].text
+        seen[noun] = [read, (await ctx.get_prompt("asker")).messages[0].content.text]
+        return noun
+
+    @server.tool(description="Look")
+    async def tool(ctx: ToolContext) -> str:
+        return await look(ctx, "tool")
+
+    @server.job
+    async def job(ctx: JobContext) -> str:
+        return await look(ctx, "job")
+
+    @server.agent(name="agent", description="Look", llm={"adapter": model}, resources=[reader], prompts=[asker])
+    class Looking(AgentContext):
+        async def execute(self, query: str) -> Any:
+            await look(self, "agent")
+            return await super().execute(query=query)
+
+    @server.resource("desk://look")
+    async def resource(ctx: ResourceContext) -> str:
+        return await look(ctx, "resource")
+
+    @server.prompt
+    async def prompt(ctx: PromptContext) -> str:
+        return await look(ctx, "prompt")
+
+    @server.channel(source={"type": "manual"})
+    async def news(ctx: ChannelContext) -> str:
+        return await look(ctx, "channel")
+
+    nour: Any = {"user": {"sub": "nour"}}
+    async with create_direct(server) as direct:
+        await direct.call_tool("tool", auth_context=nour)
+        await direct.execute_job("job", auth_context=nour)
+        await direct.call_tool("invoke_agent", {"query": "?"}, auth_context=nour)
+        await direct.read_resource("desk://look", auth_context=nour)
+        await direct.get_prompt("prompt", auth_context=nour)
+        await server.emit("news")
+    nouns = ("tool", "job", "agent", "resource", "prompt")
+    assert seen == {"channel": ["anonymous"] * 2, **{noun: [f"nour of {noun}"] * 2 for noun in nouns}}
+
+
+async def test_policies_and_limits_hold_for_what_resources_and_prompts_call() -> None:
+    server = FrontMcp("desk", autoload_plugins=False)
+
+    @server.tool(description="Purge", authorities=LIMITS["authorities"], rate_limit=LIMITS["rate_limit"])
+    async def purge() -> str:
+        return "purged"
+
+    @server.resource("desk://purge")
+    async def resource(ctx: ResourceContext) -> str:
+        return (await ctx.call_tool("purge")).content[0].text  # type: ignore[union-attr]
+
+    @server.prompt
+    async def prompt(ctx: PromptContext) -> str:
+        return (await ctx.call_tool("purge")).content[0].text  # type: ignore[union-attr]
+
+    admin: Any = {"user": {"sub": "nour", "roles": ["admin"]}}
+    async with create_direct(server) as direct:
+        for ask in (
+            lambda who: direct.read_resource("desk://purge", auth_context=who),
+            lambda who: direct.get_prompt("prompt", auth_context=who),
+        ):
+            with pytest.raises(AuthorityDeniedError, match='Tool "desk:purge"'):
+                await ask({"user": {"sub": "dana"}})
+            await ask(admin)
+        for ask in (
+            lambda: direct.read_resource("desk://purge", auth_context=admin),
+            lambda: direct.get_prompt("prompt", auth_context=admin),
+        ):
+            with pytest.raises(RateLimitError):
+                await ask()
 
 
 @Job(**LIMITS)

@@ -411,3 +411,50 @@ class TestCaching:
             prompts, resources = await sdk.list_prompts(), await sdk.list_resources()
         assert (prompts.ttl_ms, prompts.cache_scope) == (2000, "public")
         assert (resources.ttl_ms, resources.cache_scope) == (2000, "private")
+
+    @pytest.mark.parametrize("kind", ["tools", "resources", "resource_templates", "prompts"])
+    @pytest.mark.parametrize("depends", [False, True])
+    async def test_a_list_that_depends_on_the_caller_is_private(self, kind: str, depends: bool, mcp_road: Road) -> None:
+        server = FrontMcp("desk", list_cache={"ttl": 2, "scope": "public"})
+        options: dict[str, Any] = {"authorities": {"roles": {"any": ["admin"]}}} if depends else {}
+        define: dict[str, Any] = {
+            "tools": lambda name, **options: server.tool(name=name, description="x", **options),
+            "resources": lambda name, **options: server.resource(f"{name}://x", name=name, **options),
+            "resource_templates": lambda name, **options: server.resource(f"{name}://{{x}}", name=name, **options),
+            "prompts": lambda name, **options: server.prompt(name=name, **options),
+        }
+        define[kind]("open")(lambda: "")
+        define[kind]("other", **options)(lambda: "")
+        async with connect(server, mcp_road) as client:
+            listed = await getattr(await client.connect(), f"list_{kind}")()
+        assert [each.name for each in getattr(listed, kind)] == (["open"] if depends else ["open", "other"])
+        assert listed.cache_scope == ("private" if depends else "public")
+
+
+class TestAvailability:
+    pytestmark = pytest.mark.mcp(era=ERAS, transport="memory")
+
+    @pytest.fixture
+    def server(self) -> FrontMcp:
+        server = FrontMcp("desk")
+        for name, surfaces in (("here", ["mcp"]), ("elsewhere", ["job"])):
+            options: dict[str, Any] = {"available_when": {"surface": surfaces}}
+            server.resource(f"{name}://x", name=f"{name}_x", **options)(lambda: "x")
+            server.resource(f"{name}://of/{{x}}", name=f"{name}_of", **options)(lambda x: x)
+            server.prompt(name=name, **options)(lambda tone="": "x").complete("tone")(lambda: ["short"])
+        return server
+
+    async def test_what_is_not_available_is_neither_listed_nor_found(self, mcp: Any) -> None:
+        assert [each.uri for each in await mcp.resources.list()] == ["here://x"]
+        assert [each.uri_template for each in await mcp.resources.templates()] == ["here://of/{x}"]
+        assert [each.name for each in await mcp.prompts.list()] == ["here"]
+        assert (await mcp.resources.read("here://of/y")).text() == "y"
+        assert (await mcp.complete("here", "tone")).values == ["short"]
+        for attempt in (
+            mcp.resources.read("elsewhere://x"),
+            mcp.resources.read("elsewhere://of/y"),
+            mcp.prompts.get("elsewhere"),
+            mcp.complete("elsewhere", "tone"),
+        ):
+            with pytest.raises(MCPError, match="not found"):
+                await attempt

@@ -15,7 +15,9 @@ from frontmcp import (
     ConfigurationError,
     FrontMcp,
     Plugin,
+    PromptContext,
     PublicMcpError,
+    ResourceContext,
     Tool,
     ToolContext,
     Will,
@@ -171,6 +173,37 @@ async def test_arguments_and_variables_are_completed_there(library: Library) -> 
         completion = await client.complete("review", "title", "Du")
         assert completion.values == ["review Du"]
         assert (await client.complete("lib://books/{id}", "id", "7")).values == ["lib://books/{id} 7"]
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_the_trace_goes_along_with_each(era: str) -> None:
+    traced: list[Any] = []
+    old = FrontMcp("old")
+
+    @old.resource("lib://{id}")
+    def book(ctx: ResourceContext, id: str) -> str:
+        traced.append(ctx.context.trace_context)
+        return ""
+
+    @old.prompt
+    def review(ctx: PromptContext, title: str) -> str:
+        traced.append(ctx.context.trace_context)
+        return ""
+
+    @review.complete("title")
+    def titles(ctx: PromptContext) -> list[str]:
+        traced.append(ctx.context.trace_context)
+        return []
+
+    trace: Any = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01", "baggage": "tenant=acme"}
+    async with connect(FrontMcp("new", apps=[App.from_mcp(old)]), Road(era, "memory")) as client:
+        raw = await client.connect()
+        await raw.read_resource("lib://7", meta=trace)
+        await raw.get_prompt("review", {"title": "Dune"}, meta=trace)
+        reference = types.PromptReference(name="review")
+        params = types.CompleteRequestParams(ref=reference, argument={"name": "title", "value": ""}, _meta=trace)
+        await raw.session.send_request(types.CompleteRequest(params=params), types.CompleteResult)
+    assert traced == [trace, trace, trace]
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
