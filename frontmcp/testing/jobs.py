@@ -12,6 +12,7 @@ import pytest
 
 from frontmcp.errors import PublicMcpError
 from frontmcp.interfaces.jobs import (
+    MAX_LOG_LINES,
     Change,
     JobEngine,
     Journal,
@@ -157,6 +158,19 @@ class JobEngineKit:
         async with started(engine, log):
             run = await ended(engine, (await engine.submit(new_run())).id)
             assert run.logs == ["first", "second", *map(str, range(200))]
+
+    async def test_of_a_log_the_newest_lines_are_kept(self, engine: JobEngine) -> None:
+        count = 5 * MAX_LOG_LINES
+
+        async def log(run: Run, journal: Journal) -> Outcome:
+            for number in range(count):
+                journal.log(str(number))
+            return Outcome(state=RunState.COMPLETED)
+
+        async with started(engine, log):
+            logs = (await ended(engine, (await engine.submit(new_run())).id)).logs
+            assert MAX_LOG_LINES <= len(logs) <= 2 * MAX_LOG_LINES
+            assert logs == [str(number) for number in range(count - len(logs), count)]
 
     async def test_a_step_gives_what_its_work_gave(self, engine: JobEngine) -> None:
         async def steps(run: Run, journal: Journal) -> Outcome:

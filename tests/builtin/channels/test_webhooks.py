@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from frontmcp import Channel, ChannelContext, ConfigurationError, FrontMcp, Tool, ToolContext, create_direct
+from frontmcp.testing.runs import Gate
 from frontmcp.transports.http import serving
 
 SECRET = "correct horse"
@@ -232,6 +234,30 @@ async def test_a_rate_limit_of_the_channel_is_told_with_its_time() -> None:
         limited = await client.post("/hooks/hub", content="x")
     assert limited.status_code == 429
     assert int(limited.headers["retry-after"]) > 0
+
+
+async def test_a_channel_that_is_busy_asks_to_try_again() -> None:
+    gate = Gate()
+
+    async def on_post(payload: Any) -> None:
+        await gate.pass_through()
+
+    server = server_of(on_post, options={"concurrency": {"max_concurrent": 1}})
+    async with posting(server) as client, anyio.create_task_group() as group:
+        group.start_soon(partial(client.post, "/hooks/hub", content="x"))
+        await gate.reached()
+        assert (await client.post("/hooks/hub", content="x")).status_code == 503
+        gate.open()
+
+
+async def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plugins_builtin.channels.webhook.BODY_SECONDS", 0.05)
+    async with posting(server_of(lambda payload: None)) as client:
+        host, port = client.base_url.host, client.base_url.port
+        async with await anyio.connect_tcp(host, port or 80) as stream:
+            await stream.send(f"POST /hooks/hub HTTP/1.1\r\nhost: {host}\r\ncontent-length: 100\r\n\r\n{{".encode())
+            with anyio.fail_after(10):
+                assert (await stream.receive()).startswith(b"HTTP/1.1 408")
 
 
 async def test_the_global_address_filter_holds_for_webhooks() -> None:

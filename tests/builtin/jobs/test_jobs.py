@@ -15,6 +15,7 @@ from frontmcp import (
     App,
     Around,
     Call,
+    Caller,
     Channel,
     ConfigurationError,
     FrontMcp,
@@ -31,7 +32,8 @@ from frontmcp import (
 )
 from frontmcp.direct import Direct
 from frontmcp.errors import FrontMcpError
-from frontmcp.testing.runs import Gate
+from frontmcp.interfaces.jobs import Owner
+from frontmcp.testing.runs import Gate, new_run
 
 NOUR = {"user": {"sub": "nour", "roles": ["admin"]}, "token": "s3cret-token"}
 DANA = {"user": {"sub": "dana"}}
@@ -207,6 +209,35 @@ async def test_a_job_is_tried_again_and_every_attempt_logs() -> None:
         assert (status["state"], status["result"], status["attempt"]) == ("completed", 3, 3)
         assert attempts == [1, 2, 3]
         assert lines(status) == ["attempt 1", "attempt 2", "attempt 3"]
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ({}, [1, 2, 4, 8, 16, 32, 60, 60]),
+        ({"backoff_ms": 10, "backoff_multiplier": 3, "max_backoff_ms": 100}, [0.01, 0.03, 0.09, 0.1, 0.1]),
+        ({"backoff_ms": 500, "backoff_multiplier": 1}, [0.5, 0.5, 0.5]),
+    ],
+)
+def test_each_wait_is_longer_up_to_a_bound(options: Any, seconds: list[float]) -> None:
+    retry = Job(retry=options).retry
+    assert [retry.delay(attempt) for attempt in range(1, len(seconds) + 1)] == pytest.approx(seconds)
+
+
+async def test_while_it_runs_it_is_running() -> None:
+    gate = Gate()
+
+    @Job
+    async def hold(ctx: JobContext) -> None:
+        ctx.log("here")
+        await gate.pass_through()
+
+    async with create_direct(serve(hold)) as direct:
+        run_id = (await direct.execute_job("hold", background=True))["runId"]
+        status = await until(direct, run_id, "running")
+        await gate.reached()
+        status = await direct.get_job_status(run_id)
+        assert (status["attempt"], lines(status), "completedAt" in status) == (1, ["here"], False)
 
 
 async def test_while_it_waits_for_the_next_attempt_it_is_retrying() -> None:
@@ -481,7 +512,44 @@ async def test_at_the_end_what_runs_may_end(caplog: pytest.LogCaptureFixture) ->
     assert "lost when the server stops" in caplog.text
 
 
+async def test_at_the_end_it_is_told_how_many_are_lost(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+
+    @Job
+    async def hold() -> None:
+        await gate.pass_through()
+
+    async with create_direct(serve(hold, jobs_config={"max_running": 1, "shutdown_ms": 0})) as direct:
+        for _ in range(3):
+            await direct.execute_job("hold", background=True)
+        await gate.reached()
+    assert gate.was_cancelled.is_set()
+    assert "the server stops: 3 runs that have not ended are lost" in caplog.text
+
+
+async def test_each_of_many_workers_is_said_to_know_its_own_runs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WEB_CONCURRENCY", "4")
+    async with create_direct(serve(ExportTickets)):
+        assert "each of 4 workers knows only the runs it started itself" in caplog.text
+
+
 # Whose run it is
+
+
+async def test_a_run_of_nobody_is_theirs_who_have_its_id_and_nobodys_who_has_a_name() -> None:
+    server = serve(ExportTickets)
+    async with create_direct(server) as direct:
+        service = next(info.plugin for info in server.plugins.infos if info.name == "jobs")._service
+        run = new_run(
+            owner=Owner(sub="anon:1", is_anonymous=True), entry="desk:export-tickets", input={"customer": "a"}
+        )
+        await service.engine.submit(run)
+        assert (await service.find(Caller.anonymous(), run.id, "job")).id == run.id
+        assert str(await refused(direct.get_job_status(run.id, auth_context=NOUR))) == f'Run "{run.id}" not found'
+        named = await direct.execute_job("export-tickets", {"customer": "a"}, auth_context=NOUR)
+        assert "not found" in str(await refused(service.find(Caller.anonymous(), named["runId"], "job")))
 
 
 async def test_a_run_is_its_starters_and_nobody_elses() -> None:

@@ -233,6 +233,33 @@ async def test_a_cancelled_task_is_cancelled() -> None:
             await gate.was_cancelled.wait()
 
 
+async def test_a_task_that_asks_is_cancelled() -> None:
+    @Tool(task=True)
+    async def delete(ctx: ToolContext) -> None:
+        await ctx.elicit("Sure?", Sure)
+
+    server = serve(delete)
+    async with server.running():
+        task_id = (await call(server, "delete"))["taskId"]
+        await until(server, task_id, "input_required")
+        await tasks_of(server).cancel(request_of(NOUR), {"taskId": task_id})
+        task = await get(server, task_id)
+        assert (task["status"], "inputRequests" in task) == ("cancelled", False)
+        with anyio.fail_after(5):
+            while tasks_of(server)._going:
+                await anyio.sleep(0.005)
+
+
+async def test_a_task_is_kept_as_long_as_it_says() -> None:
+    server = FrontMcp("desk", tools=[who], autoload_plugins=False, jobs_config={"keep_ms": 300})
+    async with server.running():
+        made = await call(server, "who")
+        assert made["ttlMs"] == 300
+        with anyio.fail_after(5), pytest.raises(TaskNotFoundError):
+            while await get(server, made["taskId"]):
+                await anyio.sleep(0.01)
+
+
 async def test_answers_and_what_was_done_once_outlive_the_process_that_ran_it() -> None:
     ran: list[str] = []
     asked = Gate()
