@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from frontmcp_dbos.records import FullError, Records, url_of
 from frontmcp_dbos.slots import slots_of
 
 from frontmcp import ConfigurationError, FrontMcp, Job, JobContext, Step, Workflow, create_direct
+from frontmcp.direct import Direct
 from frontmcp.errors import FrontMcpError
 from frontmcp.interfaces.jobs import Change, JobsConfig, Journal, Outcome, Run, RunQuery, RunState
 from frontmcp.testing.runs import Gate, echo, ended, found, new_run, started
@@ -176,6 +178,51 @@ class TestKept:
             assert await anyio.to_thread.run_sync(begins.wait, 10)
         async with started(engine_of(sqlite_store), step) as engine:
             assert (await ended(engine, run.id)).state is RunState.COMPLETED
+
+    async def test_a_key_is_held_and_a_time_waited_for_across_restarts(self, store: str) -> None:
+        gate, begin = Gate(), time.time()
+        async with started(engine_of(store), gate.hold, grace=0.1) as engine:
+            held = await engine.submit(new_run(key="nightly"))
+            late = await engine.submit(new_run(key="later", not_before=begin + 2))
+            never = await engine.submit(new_run(not_before=begin + 2))
+            await gate.reached()
+        async with started(engine_of(store), echo) as engine:
+            assert (await engine.submit(new_run(key="later"))).id == late.id
+            assert await engine.cancel(never.id)
+            again = await engine.submit(new_run(key="nightly"))
+            assert again.id == held.id or (await found(engine, held.id)).state is RunState.COMPLETED
+            assert (await ended(engine, late.id)).state is RunState.COMPLETED
+            assert time.time() >= begin + 2
+            assert (await ended(engine, never.id)).state is RunState.CANCELLED
+            assert (await engine.submit(new_run(key="later"))).id != late.id
+
+    async def test_lines_of_a_log_are_written_together(
+        self, sqlite_store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        saved: list[int] = []
+
+        async def chatter(run: Run, journal: Journal) -> Outcome:
+            for number in range(500):
+                journal.log(str(number))
+                await anyio.sleep(0.001)
+            return Outcome(state=RunState.COMPLETED)
+
+        async with started(engine_of(sqlite_store), chatter) as engine:
+            save = engine._records.save  # type: ignore[attr-defined]
+
+            def counted(runs: Any) -> None:
+                saved.extend(len(run.logs) for run in runs)
+                save(runs)
+
+            monkeypatch.setattr(engine._records, "save", counted)  # type: ignore[attr-defined]
+            run = await ended(engine, (await engine.submit(new_run())).id)
+        assert len(run.logs) == 500
+        assert 1 <= len(saved) <= 50
+
+    async def test_readers_and_a_writer_share_the_file(self, sqlite_store: str) -> None:
+        async with started(engine_of(sqlite_store), echo):
+            with sqlite3.connect(sqlite_store.removeprefix("sqlite:///")) as database:
+                assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 class TestQueue:
@@ -352,6 +399,13 @@ async def double(ctx: JobContext, number: int) -> int:
     return 2 * number
 
 
+async def until_ended(direct: Direct, run_id: str) -> dict[str, Any]:
+    with anyio.fail_after(20):
+        while "completedAt" not in (status := await direct.get_job_status(run_id)):  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+    return status
+
+
 @Workflow(
     name="twice",
     steps=[
@@ -366,7 +420,7 @@ class TestServer:
     def server(self, store: str, **options: Any) -> FrontMcp:
         return FrontMcp(
             "desk",
-            jobs=[double],
+            jobs=[double, *options.pop("jobs", ())],
             workflows=[Twice],
             plugins=[DbosJobs(), *options.pop("plugins", ())],
             autoload_plugins=False,
@@ -382,6 +436,50 @@ class TestServer:
         async with create_direct(self.server(sqlite_store)) as direct:
             again = await direct.get_job_status(done["runId"])
             assert (again["state"], again["result"], len(again["logs"])) == ("completed", 42, 1)
+
+    async def test_what_took_too_long_is_told_apart_from_what_was_cancelled(self, sqlite_store: str) -> None:
+        gate = Gate()
+
+        @Job(timeout_ms=50)
+        async def slow() -> None:
+            await anyio.sleep_forever()
+
+        @Job
+        async def hold() -> None:
+            await gate.pass_through()
+
+        async with create_direct(self.server(sqlite_store, jobs=[slow, hold])) as direct:
+            late = await direct.execute_job("slow", background=True)
+            held = await direct.execute_job("hold", background=True)
+            await gate.reached()
+            await direct.cancel_job(held["runId"])
+            await gate.was_cancelled.wait()
+            states = [await until_ended(direct, each["runId"]) for each in (late, held)]
+        assert [each["state"] for each in states] == ["timed_out", "cancelled"]
+        assert (states[0]["error"]["code"], "error" in states[1]) == ("JOB_TIMEOUT", False)
+
+    async def test_a_token_is_in_no_file(self, sqlite_store: str) -> None:
+        caller = {"user": {"sub": "nour", "team": "blue-team"}, "token": "s3cret-token"}
+        async with create_direct(self.server(sqlite_store)) as direct:
+            await direct.execute_job("double", {"number": 21}, auth_context=caller)
+        path = anyio.Path(sqlite_store.removeprefix("sqlite:///"))
+        kept = b"".join([await each.read_bytes() async for each in path.parent.iterdir()])
+        assert b"blue-team" in kept
+        assert b"s3cret-token" not in kept
+
+    async def test_it_fires_what_is_scheduled(self, sqlite_store: str) -> None:
+        seen = list[str]()
+
+        @Job(schedule="* * * * * *", run_as={"sub": "reporter"})
+        async def tick(ctx: JobContext) -> None:
+            seen.append(ctx.auth.sub)
+
+        server = self.server(sqlite_store, jobs=[tick])
+        async with server.running():
+            with anyio.fail_after(20):
+                while not seen:  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+        assert set(seen) == {"reporter"}
 
     def test_without_jobs_it_is_off_and_the_server_starts(self) -> None:
         FrontMcp("desk", plugins=[DbosJobs(), "no:jobs"], autoload_plugins=False).check()
