@@ -45,3 +45,15 @@ def test_several_workers_need_a_key_that_they_share(
             server.http_app()
         monkeypatch.setenv(VARIABLE, GOOD)
     assert server.http_app() is not None
+
+
+def test_a_server_is_the_same_in_all_processes_that_share_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"{GOOD}, {'o' * 32}")
+    shared = FrontMcp("desk").identity
+    assert FrontMcp("desk").identity == shared
+    assert FrontMcp("other").identity != shared
+    monkeypatch.setenv(VARIABLE, "o" * 32)
+    assert FrontMcp("desk").identity != shared
+    monkeypatch.delenv(VARIABLE)
+    mine = FrontMcp("desk")
+    assert mine.identity == mine.identity != FrontMcp("desk").identity

@@ -26,12 +26,13 @@ from frontmcp import (
     ToolContext,
     create_direct,
 )
-from frontmcp.call import HOPS
+from frontmcp.call import HOPS, SERVED_BY
 from frontmcp.testing import Road, connect
 from frontmcp.transports.http import serving
 from frontmcp.transports.options import HttpOptions
 from frontmcp.upstream import upstream
 from frontmcp.upstream.errors import MOST_HOPS, UpstreamLoopError
+from frontmcp.upstream.listing import VIA
 
 ERAS = ["2025-11-25", "2026-07-28"]
 MODES = ["auto", "legacy"]
@@ -258,3 +259,39 @@ async def test_a_run_counts_on_from_the_request_that_started_it(background: bool
         with anyio.fail_after(10):
             await ran.wait()
     assert seen == [3, 3]
+
+
+def listing(*vias: Any, server: Any = None) -> Server[Any]:
+    """A server whose tools say where they came through, and whose list says who serves it."""
+
+    async def tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        made = [
+            types.Tool(name=f"t{number}", input_schema={"type": "object"}, _meta={VIA: via, "acme/own": 1})
+            for number, via in enumerate(vias)
+        ]
+        return types.ListToolsResult(tools=made, _meta={SERVED_BY: server})
+
+    return Server("old", on_list_tools=tools)
+
+
+@pytest.mark.parametrize("said", [None, 7, "x", {}, [7], [["x"]], [None]])
+async def test_what_is_no_way_is_none(said: Any) -> None:
+    for target in (listing(said), listing([], server=said)):
+        async with create_direct(FrontMcp("new", apps=[App.from_mcp(target)])) as direct:
+            [tool] = await direct.list_tools()
+            assert tool.meta["acme/own"] == 1
+
+
+async def test_a_way_grows_and_is_bounded() -> None:
+    target = listing([], ["a"], ["a"] * (MOST_HOPS - 1), ["a"] * MOST_HOPS, server="b")
+    async with create_direct(FrontMcp("new", apps=[App.from_mcp(target)])) as direct:
+        ways = {tool.name: tool.meta[VIA] for tool in await direct.list_tools()}
+    assert ways == {"t0": ["b"], "t1": ["a", "b"], "t2": ["a"] * (MOST_HOPS - 1) + ["b"]}
+
+
+async def test_who_serves_a_list_is_told_to_other_servers_only() -> None:
+    async with connect(target()) as client:
+        raw = await client.connect()
+        assert SERVED_BY not in ((await raw.list_tools()).meta or {})
+        said = (await raw.list_tools(meta={HOPS: 1})).meta[SERVED_BY]
+    assert len(said) == 32
