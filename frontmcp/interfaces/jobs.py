@@ -325,9 +325,10 @@ class JobEngine(Protocol):
         ...
 
     async def stop(self, grace: float) -> None:
-        """Begin no more runs, let those that are running end for ``grace`` seconds, and cancel the rest.
+        """Let runs that are under way end for ``grace`` seconds, and cancel the rest.
 
-        A durable engine goes on with them at its next start; another tells in the log how many are lost.
+        A durable engine begins no more of those that wait, and goes on with all of them at its next start. Another may
+        begin them meanwhile, as long as there is time, and tells in the log how many are lost.
         """
         ...
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -272,9 +273,29 @@ class TestMended:
                 assert (await ended(engine, run.id)).state == RunState.COMPLETED
 
 
-class TestFull:
+class TestNoWriting:
     async def test_a_disk_that_takes_no_more_fails_no_run(
         self, sqlite_store: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await self.check(sqlite_store, full_disk(), "disk I/O error", monkeypatch, caplog)
+
+    async def test_nor_does_a_database_that_became_read_only(
+        self,
+        postgres: PostgresServer,
+        postgres_store: str,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        words = r"cannot execute [A-Z ]+ in a read-only transaction"
+        await self.check(postgres_store, read_only(postgres), words, monkeypatch, caplog)
+
+    async def check(
+        self,
+        store: str,
+        without_writing: AbstractContextManager[None],
+        words: str,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
         for module in ("engine", "recovery"):
             monkeypatch.setattr(f"frontmcp_dbos.{module}.MAKE_GOOD_SECONDS", 0.3)
@@ -290,22 +311,38 @@ class TestFull:
             gave = [await journal.step(name, partial(work, name)) for name in ("one", "two", "three")]
             return Outcome(state=RunState.COMPLETED, result=gave)
 
-        async with started(engine_of(sqlite_store), steps) as engine:
+        async with started(engine_of(store), steps) as engine:
             run = await engine.submit(new_run(foreground=True))
             await gate.reached()
-            with full_disk():
+            with without_writing:
                 gate.open()
-                left = f'run {run.id} is left, to go on later: its step "two" was not kept: disk I/O error'
+                left = f'run {run.id} is left, to go on later: its step "two" was not kept: {words}'
                 with anyio.fail_after(20):
-                    while left not in caplog.text:  # noqa: ASYNC110
+                    while not re.search(left, caplog.text):  # noqa: ASYNC110
                         await anyio.sleep(0.01)
                 with pytest.raises(FrontMcpError) as refused:
                     await engine.submit(new_run())
                 assert refused.value.code == "JOB_STORE_UNAVAILABLE"
-                assert "the store of jobs does not answer: disk I/O error" in caplog.text
+                assert re.search(f"the store of jobs does not answer: {words}", caplog.text)
                 assert not (await found(engine, run.id)).state.is_final
             assert (await ended(engine, run.id)).result == ["one", "two", "three"]
         assert ran == ["one", "two", "two", "three"]
+
+
+@contextmanager
+def read_only(server: PostgresServer) -> Iterator[None]:
+    """Nothing is written in any transaction, as after a failover."""
+    with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
+
+        def set_to(value: str) -> None:
+            admin.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}".encode())
+            admin.execute("SELECT pg_reload_conf()")
+
+        set_to("on")
+        try:
+            yield
+        finally:
+            set_to("off")
 
 
 @contextmanager
