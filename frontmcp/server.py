@@ -1,4 +1,9 @@
-"""`FrontMcp`: the composition root. It gathers what users wrote and what plugins bring, checks it, and serves it."""
+"""`FrontMcp`: the composition root. It gathers what users wrote and what plugins bring, checks it, and serves it.
+
+What it is made of has modules of its own: `given` (what code gave it), `configuration` (the settings of every source),
+`assembly` (plugins, entries and pipeline, put together anew when those change), `lifetime` (what starts and stops with
+it), `changes` (who hears of changes), `inside` (calls that plugins make), `transports.wire` (what clients ask).
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
@@ -42,8 +41,7 @@ def hops_of(ctx: Ctx) -> int:
     return max(hops, 0) if type(hops) is int else 0
 
 
-@dataclass(slots=True)
-class CallRequest:
+class CallRequest(NamedTuple):
     """A request that a call answers."""
 
     ctx: Ctx
