@@ -22,7 +22,7 @@ from frontmcp.call import (
     Sought,
     Surface,
 )
-from frontmcp.chain import add_note, blame, compile_all, compile_wrappers
+from frontmcp.chain import add_note, blame
 from frontmcp.errors import (
     AccessDeniedError,
     CallDepthError,
@@ -31,10 +31,9 @@ from frontmcp.errors import (
     PluginError,
     Response,
 )
-from frontmcp.invoke import context_of
 from frontmcp.pipeline.failures import Failures, body_outcome, check_awaited, is_cancellation
 from frontmcp.pipeline.lists import ORIGINS, Lists
-from frontmcp.pipeline.plan import STAGES, Plan, fresh_input, remembering
+from frontmcp.pipeline.plan import Plan, fresh_input, plan_of
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Providers
 from frontmcp.registry import Entry, ListName, Registry
@@ -68,42 +67,12 @@ class Pipeline:
         self._lists.forget()
         for entry in self.registry.entries():
             try:
-                entry.plan = self.plan(entry)
+                entry.plan = plan_of(entry, self.plugins, work=self._work, execute=self._execute)
             except Exception as error:
                 if not isinstance(error, FrontMcpError):
                     raise
                 problems.extend(getattr(error, "problems", [str(error)]))
         return problems
-
-    def plan(self, entry: Entry) -> Plan:
-        """The plan of one entry, with only the hooks that concern it.
-
-        :raises ConfigurationError: a hook on the entry's own class can't be one.
-        """
-        body = entry.definition.body
-        own = self.plugins.own_steps(entry, body.context_class, context_of) if body.context_class else {}
-        steps = {hook: self.plugins.ordered(hook, entry, own.get(hook, ())) for hook in STAGES}
-        around, guard = steps["around_execute"], steps["guard_call"]
-        will = compile_all(steps["will_execute"])
-        chain = self.plugins.chain
-        # A result of the core's own making is checked already, unless a plugin had it in its hands.
-        recheck = any(not self.plugins.is_built_in(step.plugin) for step in steps["format_result"])
-        if (output := getattr(entry.definition, "output", None)) is not None:
-            output.prepare(verifies=recheck)
-        return Plan(
-            invoke=entry.invoke,
-            visible=chain("entry_visible", entry),
-            authorize=chain("check_authorities", entry),
-            guard=compile_wrappers(guard, self._work) if guard else None,
-            will=remembering(will) if will is not None and around else will,
-            around=compile_wrappers(around, self._execute) if around else None,
-            did=compile_all(steps["did_execute"]),
-            format=chain("format_result", entry) or Call.format,
-            recheck=recheck,
-            progress=chain("on_progress", entry),
-            notify=chain("on_notify", entry),
-            steps={hook: found for hook, found in steps.items() if found},
-        )
 
     # The journey
 

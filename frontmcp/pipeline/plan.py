@@ -9,7 +9,10 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from frontmcp.call import Call
-from frontmcp.chain import Step
+from frontmcp.chain import Step, compile_all, compile_wrappers
+from frontmcp.invoke import context_of
+from frontmcp.plugins import PluginManager
+from frontmcp.registry import Entry
 
 STAGES: Final = (
     "entry_visible", "check_authorities", "guard_call", "will_execute", "around_execute", "did_execute",
@@ -36,7 +39,46 @@ class Plan:
     steps: dict[str, list[Step]] = field(default_factory=dict)
 
 
-def remembering(will: Callable[[Call], Awaitable[Any]]) -> Callable[[Call], Awaitable[Any]]:
+def plan_of(
+    entry: Entry,
+    plugins: PluginManager,
+    *,
+    work: Callable[[Call], Awaitable[Any]],
+    execute: Callable[[Call], Awaitable[Any]],
+) -> Plan:
+    """The plan of one entry, with only the hooks that concern it.
+
+    :param work: what guards surround.
+    :param execute: what around hooks surround.
+    :raises ConfigurationError: a hook on the entry's own class can't be one.
+    """
+    body = entry.definition.body
+    own = plugins.own_steps(entry, body.context_class, context_of) if body.context_class else {}
+    steps = {hook: plugins.ordered(hook, entry, own.get(hook, ())) for hook in STAGES}
+    around, guard = steps["around_execute"], steps["guard_call"]
+    will = compile_all(steps["will_execute"])
+    chain = plugins.chain
+    # A result of the core's own making is checked already, unless a plugin had it in its hands.
+    recheck = any(not plugins.is_built_in(step.plugin) for step in steps["format_result"])
+    if (output := getattr(entry.definition, "output", None)) is not None:
+        output.prepare(verifies=recheck)
+    return Plan(
+        invoke=entry.invoke,
+        visible=chain("entry_visible", entry),
+        authorize=chain("check_authorities", entry),
+        guard=compile_wrappers(guard, work) if guard else None,
+        will=_remembering(will) if will is not None and around else will,
+        around=compile_wrappers(around, execute) if around else None,
+        did=compile_all(steps["did_execute"]),
+        format=chain("format_result", entry) or Call.format,
+        recheck=recheck,
+        progress=chain("on_progress", entry),
+        notify=chain("on_notify", entry),
+        steps={hook: found for hook, found in steps.items() if found},
+    )
+
+
+def _remembering(will: Callable[[Call], Awaitable[Any]]) -> Callable[[Call], Awaitable[Any]]:
     """``will``, and what it changed is kept for around hooks that execute again."""
 
     async def run(call: Call) -> None:
