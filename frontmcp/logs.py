@@ -63,12 +63,11 @@ class TextFormatter(logging.Formatter):
 
 
 def configure_logging(options: LogOptions) -> None:
-    """Let ``frontmcp.*`` log to stderr, unless the program has set up logging itself."""
-    logger = logging.getLogger("frontmcp")
+    """Let all logs go to stderr, those of libraries from warnings on, unless the program has set up logging itself."""
+    logger, root = logging.getLogger("frontmcp"), logging.getLogger()
     logger.setLevel(options.level)
-    if logger.handlers or logging.getLogger().handlers:
+    if logger.handlers or root.handlers:
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if options.format == "json" else TextFormatter())
-    logger.addHandler(handler)
-    logger.propagate = False
+    root.addHandler(handler)

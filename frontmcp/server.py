@@ -541,8 +541,8 @@ class FrontMcp(Registers):
                 f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
             )
         with self._environment.public() if transport == "http" else nullcontext():
-            self.check()
             configure_logging(self.log_options)
+            self.check()
             try:
                 run_stdio(self) if transport == "stdio" else self._run_http(options)
             except BaseExceptionGroup as group:

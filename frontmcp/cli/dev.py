@@ -27,7 +27,6 @@ from frontmcp.cli.output import say
 from frontmcp.cli.serve import url
 from frontmcp.cli.target import Source, Target
 from frontmcp.errors import ConfigurationError
-from frontmcp.logs import configure_logging
 from frontmcp.transports.http import HttpServer, bind
 from frontmcp.transports.options import HttpOptions
 
@@ -181,7 +180,7 @@ class Child:
 def serve(connection: Connection, source: Source) -> None:
     """What a child does. It ends with its parent's end of the connection."""
     try:
-        server = source.load()
+        server = source.load(serving=True)
     except Failure as failure:
         connection.send(str(failure))
         return
@@ -191,7 +190,6 @@ def serve(connection: Connection, source: Source) -> None:
         listener = connection.recv()
     except EOFError:
         return
-    configure_logging(server.log_options)
     http = HttpServer(server, options)
     http.config.timeout_graceful_shutdown = CUT_SECONDS  # type: ignore[assignment]
     Thread(target=_stop_with, args=(connection, lambda: http.handle_exit(signal.SIGTERM, None)), daemon=True).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import secrets
 import signal
@@ -19,13 +20,16 @@ from uvicorn.supervisors import Multiprocess
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
 from frontmcp.cli.output import clean_stdout, say
 from frontmcp.cli.target import Source
-from frontmcp.logs import configure_logging
 from frontmcp.transports.http import bind, end_streams, keep_streams, uvicorn_config
 from frontmcp.transports.options import HttpOptions
 from frontmcp.transports.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+    from frontmcp.server import FrontMcp
+
+logger = logging.getLogger("frontmcp.server")
 
 APP: Final = "frontmcp.cli.serve:worker_app"
 WORKER: Final = "_FRONTMCP_WORKER"
@@ -43,18 +47,27 @@ WHY_STATELESS: Final = (
 def serve_http(source: Source, workers: int = 1) -> None:
     """Serve over HTTP until SIGINT or SIGTERM."""
     with clean_stdout():
-        server = source.load()
+        server = source.load(serving=True)
     options = server.http_options()
     if workers > 1 and not options.stateless:
         raise UsageFailure(WHY_STATELESS)
     with bind(options) as bound:
         port = bound.getsockname()[1]
-        say(f"{server.name} {server.version} at {url(options, port)}" + (f", {workers} workers" if workers > 1 else ""))
+        told = f"{server.name} {server.version} at {url(options, port)}"
+        _announce(server, f"{told}, {workers} workers" if workers > 1 else told)
         if workers > 1 and not _serve_workers(source, options, bound, workers):
             raise Failure(f"{server.name} could not start, see above")
     if workers == 1:
         with failing_with_place(source.folder):
             server.run("http", port=port)
+
+
+def _announce(server: FrontMcp, text: str) -> None:
+    """Tell a person at the terminal, or a machine that reads logs, where it serves."""
+    if server.log_options.format == "json":
+        logger.info("%s", text)
+    else:
+        say(text)
 
 
 def url(options: HttpOptions, port: int) -> str:
@@ -76,8 +89,7 @@ def _serve_workers(source: Source, options: HttpOptions, bound: socket.socket, w
 
 def worker_app() -> Starlette:
     """The app of one worker, made anew in each."""
-    server = Source(**json.loads(os.environ[WORKER])).load()
-    configure_logging(server.log_options)
+    server = Source(**json.loads(os.environ[WORKER])).load(serving=True)
     app = server.http_app()
     keep_streams()
     _before_exit(partial(_end_streams, server.wire))

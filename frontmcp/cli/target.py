@@ -15,6 +15,7 @@ from typing import Any
 from frontmcp.cli.failures import Failure, UsageFailure, explain, shown
 from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.hooks import Plugin
+from frontmcp.logs import configure_logging
 from frontmcp.server import FrontMcp
 from frontmcp.settings import find_file
 
@@ -91,15 +92,18 @@ class Source:
         """Where the user's code is."""
         return read_target(self.target).folder if self.target is not None else Path.cwd()
 
-    def load(self, *, first: Plugin | None = None) -> FrontMcp:
+    def load(self, *, first: Plugin | None = None, serving: bool = False) -> FrontMcp:
         """The server, checked.
 
         :param first: a plugin that stands before all others.
+        :param serving: it is loaded to serve: what its checks log is logged as it says.
         :raises Failure: it can't be loaded or can't start, with file, line and problems.
         """
         server = self.load_unchecked()
         if first is not None:
             server.add_plugin(first, first=True)
+        if serving:
+            configure_logging(server.log_options)
         try:
             server.check()
         except ConfigurationError as error:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Set
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Set
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from typing import Any
 
 import anyio
@@ -205,11 +214,14 @@ class HttpApp(Starlette):
 
 
 def uvicorn_config(app: Any, options: HttpOptions, **more: Any) -> uvicorn.Config:
-    """How uvicorn serves the app: its own proxy headers off, a bound on requests in flight, a grace at the end."""
+    """How uvicorn serves the app: its proxy headers and handlers of logs off, a bound on requests in flight, a grace
+    at the end.
+    """
     return uvicorn.Config(
         app,
         host=options.host,
         port=options.port,
+        log_config=None,
         log_level="warning",
         timeout_graceful_shutdown=options.grace,
         limit_concurrency=options.limit_concurrency,
@@ -304,14 +316,27 @@ def run_http(served: Any, options: HttpOptions) -> None:
 
     :raises ConfigurationError: the port is taken, or can't be bound.
     """
-    with bind(options) as bound:
+    with bind(options) as bound, _ending_on_sigterm():
         server = OnlyServer(served, options)
         try:
             server.run([bound])
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit) as ended:
             if server.has_orphans:
-                leave(INTERRUPTED)
+                leave(INTERRUPTED if isinstance(ended, KeyboardInterrupt) else 0)
             raise
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Exit with 0 on SIGTERM: uvicorn sends it again once it has shut down, which would kill the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @asynccontextmanager

@@ -67,10 +67,14 @@ def frontmcp(folder: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., R
 
 
 class Served:
-    """A running ``frontmcp``, and the lines it writes."""
+    """A running ``frontmcp``, and the lines it writes.
+
+    :ivar seen: all of them, once it has ended.
+    """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
+        self.seen: list[str] = []
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -79,6 +83,7 @@ class Served:
         assert self.process.stderr is not None
         with self.process.stderr as lines:
             for line in lines:
+                self.seen.append(line.rstrip())
                 self._lines.put(line.rstrip())
 
     def line(self, pattern: str) -> re.Match[str]:
@@ -101,12 +106,13 @@ class Served:
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(SECONDS)
+        return self.ended()
 
-    def rest(self) -> list[str]:
-        """The lines that nobody has asked for, once it has ended."""
-        self.close()
-        return [self._lines.get() for _ in range(self._lines.qsize())]
+    def ended(self) -> int:
+        """Its exit code, once it and its lines have ended."""
+        code = self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        return code
 
     def close(self) -> None:
         if self.process.poll() is None:

@@ -88,8 +88,8 @@ async def test_an_interrupt_of_the_terminal_reaches_all_and_is_quiet_while_the_t
     parent = psutil.Process(served.process.pid)
     for process in (*parent.children(recursive=True), parent):
         process.send_signal(signal.SIGINT)
-    assert served.process.wait(SECONDS) == 130
-    assert served.rest() == []
+    assert served.ended() == 130
+    assert served.seen == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 DESK = """\
 import os
@@ -74,7 +76,7 @@ async def test_http_masks_errors_and_stops_on_sigterm(serve):
             async with Client(url, mode=mode) as client:
                 assert (await client.call_tool("who", {})).is_error is False
                 assert "bang" not in (await client.call_tool("bug", {})).content[0].text
-    assert served.stop() in (0, -signal.SIGTERM)
+    assert served.stop() == 0
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", int(url.split(":")[2].partition("/")[0])))
 
@@ -94,13 +96,62 @@ server = FrontMcp("stuck", tools=[stuck])
 """
 
 
-async def test_sigint_does_not_wait_for_a_thread_that_nobody_waits_for(serve, write):
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+async def test_a_signal_does_not_wait_for_a_thread_that_nobody_waits_for(serve, write, sent, code):
     write("stuck.py", STUCK)
     served = serve("run", "stuck.py", "--http", "--port", "0")
     with anyio.fail_after(SECONDS):
         async with Client(served.url()) as client:
             assert (await client.call_tool("stuck", {})).is_error
-    assert served.stop(signal.SIGINT) == 130
+    assert served.stop(sent) == code
+
+
+LOGGED = """
+import logging
+
+from frontmcp import FrontMcp, Tool, ToolContext
+
+
+@Tool
+async def outer(ctx: ToolContext, secret: str) -> None:
+    ctx.logger.info("called")
+    await ctx.call_tool("inner", {"secret": secret})
+
+
+@Tool
+async def inner(secret: str) -> None:
+    logging.getLogger("acme").warning("a library speaks")
+    raise ValueError("bang")
+
+
+server = FrontMcp("logged", tools=[outer, inner], logging={"format": "json"})
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--stateless", "--workers", "2")], ids=["one", "workers"])
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_all_that_is_logged_is_json_and_has_no_arguments_or_tokens(serve, write, mode, more):
+    """What plugins, libraries, the SDK and uvicorn log, too: whatever reads the logs reads lines."""
+    write("acme_audit.py", "from frontmcp import Plugin\nclass P(Plugin):\n    name = 'acme.audit'")
+    write("acme_audit-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme-audit\nVersion: 1\n")
+    write("acme_audit-1.dist-info/entry_points.txt", "[frontmcp.plugins]\nacme.audit = acme_audit:P\n")
+    write("logged.py", LOGGED)
+    served = serve("run", "logged.py", "--http", "--port", "0", *more)
+    url = served.url()
+    async with httpx2.AsyncClient(headers={"authorization": "Bearer t0ken"}) as http:
+        with anyio.fail_after(SECONDS):
+            async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+                assert (await client.call_tool("outer", {"secret": "4rgument"})).is_error
+            assert (await http.post(url, headers={"host": "evil.example"}, json={})).status_code in (400, 421)
+    assert served.stop() == 0
+    lines = [json.loads(line) for line in served.seen]
+    assert not any(word in line for line in served.seen for word in ("4rgument", "t0ken"))
+    of_calls = [line for line in lines if line["logger"] in ("frontmcp.tool.outer", "frontmcp.errors")]
+    assert [line["path"] for line in of_calls] == ["outer", "outer"]
+    assert all(line["caller"].startswith("anon:") and line["request_id"] for line in of_calls)
+    messages = {(line["logger"], line["message"]) for line in lines}
+    assert ("acme", "a library speaks") in messages
+    assert ("frontmcp.plugins", 'plugin "acme.audit" comes from acme-audit 1') in messages
 
 
 async def test_workers_answer_without_sessions(serve):
