@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 def describe(error: BaseException | None) -> str:
@@ -30,6 +31,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.61)
     return f'; did you mean "{matches[0]}"?' if matches else ""
+
+
+def unknown_store(store: Any, interface: str, example: str, hint: Callable[[str], str]) -> str:
+    """What is wrong with a ``"store"`` of which no plugin makes anything, without what it holds: a URL may carry a
+    password.
+
+    :param interface: what plugins make of it.
+    :param example: a URL that it could be.
+    :param hint: what helps, by the scheme of a URL; or nothing.
+    """
+    if not isinstance(store, str):
+        return f'no plugin makes a {interface} of {type(store).__name__}; "store" takes a URL or a {interface}'
+    scheme, separator, _ = store.partition("://")
+    if not separator:
+        return f'"store" takes a URL such as "{example}", "memory", or a {interface}'
+    return f"no plugin knows the store {scheme}://…{hint(scheme)}"
 
 
 def unwrap_group(error: BaseException) -> BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from frontmcp import ConfigurationError
+from frontmcp.errors import unknown_store
 from frontmcp.interfaces import GuardStore
 from plugins_builtin.guards.memory import MemoryGuardStore
 
@@ -26,18 +27,12 @@ def make_store(manager: Any, config: Any) -> GuardStore:
     """
     store = manager.call("guard_store", config)
     if store is None:
-        raise ConfigurationError(f"throttle: {_unknown(config)}")
+        wrong = unknown_store(config, "GuardStore", "redis://…", _hint)
+        raise ConfigurationError(f"throttle: {wrong}")
     if not isinstance(store, GuardStore):
         raise ConfigurationError("a guard_store hook answered with something that is no GuardStore")
     return store
 
 
-def _unknown(store: Any) -> str:
-    """What is wrong with a store that nobody knows, without what it holds: a URL may carry a password."""
-    if not isinstance(store, str):
-        return f"no plugin makes a store of {type(store).__name__}; store= takes a URL or a GuardStore"
-    scheme, separator, _ = store.partition("://")
-    if not separator:
-        return 'store= takes a URL such as "redis://…", "memory", or a GuardStore'
-    hint = ": pip install frontmcp-redis" if scheme in ("redis", "rediss", "unix") else ""
-    return f"no plugin knows the store {scheme}://…{hint}"
+def _hint(scheme: str) -> str:
+    return ": pip install frontmcp-redis" if scheme in ("redis", "rediss", "unix") else ""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from frontmcp import Call, Caller, ConfigurationError, InvalidInputError, PublicMcpError
-from frontmcp.errors import AccessDeniedError, nearest
+from frontmcp.errors import AccessDeniedError, nearest, unknown_store
 from frontmcp.interfaces import Background, at_event_depth, event_depth
 from frontmcp.interfaces.jobs import JobEngine as JobEngine
 from frontmcp.interfaces.jobs import JobsConfig as JobsConfig
@@ -71,7 +71,8 @@ class Service:
         config = self.server.options.get("jobs_config") or self.config
         engine = self.server.plugins.call("job_engine", config)
         if engine is None:
-            raise ConfigurationError(f"jobs_config: {_unknown(config.store)}")
+            wrong = unknown_store(config.store, "JobEngine", "sqlite:///jobs.db", _hint)
+            raise ConfigurationError(f"jobs_config: {wrong}")
         if not isinstance(engine, JobEngine):
             raise ConfigurationError("a job_engine hook answered with something that is no JobEngine")
         self.config, self.engine, self._has_engine = config, engine, True
@@ -286,12 +287,5 @@ def _json(arguments: Mapping[str, Any], kind: str) -> dict[str, Any]:
     raise InvalidInputError(f"Invalid {kind} input", [issue])
 
 
-def _unknown(store: Any) -> str:
-    """What is wrong with a store that nobody knows, without what it holds: a URL may carry a password."""
-    if not isinstance(store, str):
-        return f"no plugin makes an engine of {type(store).__name__}; store takes a URL or a JobEngine"
-    scheme, separator, _ = store.partition("://")
-    if not separator:
-        return '"store" takes a URL such as "sqlite:///jobs.db", "memory", or a JobEngine'
-    hint = ": pip install frontmcp-dbos" if scheme.startswith(SCHEMES) else nearest(scheme, SCHEMES)
-    return f"no plugin knows the store {scheme}://…{hint}"
+def _hint(scheme: str) -> str:
+    return ": pip install frontmcp-dbos" if scheme.startswith(SCHEMES) else nearest(scheme, SCHEMES)

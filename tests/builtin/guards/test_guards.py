@@ -562,8 +562,8 @@ class TestStore:
         [
             ("redis://:hunter2@host", "throttle: no plugin knows the store redis://…: pip install frontmcp-redis"),
             ("nosql://host", "throttle: no plugin knows the store nosql://…"),
-            ("hunter2", 'throttle: store= takes a URL such as "redis://…", "memory", or a GuardStore'),
-            (object(), "throttle: no plugin makes a store of object; store= takes a URL or a GuardStore"),
+            ("hunter2", 'throttle: "store" takes a URL such as "redis://…", "memory", or a GuardStore'),
+            (object(), 'throttle: no plugin makes a GuardStore of object; "store" takes a URL or a GuardStore'),
         ],
     )
     def test_a_store_that_nobody_knows_stops_the_start(self, store: Any, said: str) -> None:

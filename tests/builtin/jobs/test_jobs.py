@@ -763,7 +763,7 @@ async def test_the_first_job_and_task_must_be_there_at_the_start() -> None:
         ({"jobs_config": {"store": "sqllite:///x.db"}}, r'the store sqllite://…; did you mean "sqlite"'),
         ({"jobs_config": {"store": "sqlite:///x.db"}}, r"jobs_config: no plugin knows the store sqlite://.*frontmcp-dbos"),
         ({"jobs_config": {"store": "nowhere"}}, r'"store" takes a URL'),
-        ({"jobs_config": {"store": 7}}, r"no plugin makes an engine of int"),
+        ({"jobs_config": {"store": 7}}, r"no plugin makes a JobEngine of int"),
         ({"jobs_config": {"max_runing": 7}}, r"jobs_config.*max_runing"),
         ({"jobs_config": {"max_running": 0}}, r"jobs_config.*max_running"),
     ],
