@@ -106,13 +106,25 @@ def _answer(request: httpx2.Request, status: int, code: int, message: str, data:
 
 @asynccontextmanager
 async def _stdio(parameters: StdioServerParameters, closed: Callable[[], None]) -> AsyncIterator[Any]:
-    started = os.environ.get(STARTED, "")
-    hops = int(started) if started.isdecimal() else 0
-    if hops >= MOST_HOPS:
+    changes: dict[str, Any] = {"env": {**(parameters.env or {}), STARTED: str(_started(parameters.command) + 1)}}
+    if parameters.encoding_error_handler == "strict":
+        # Else one byte that is no text ends the SDK's reader, which nothing notices.
+        changes["encoding_error_handler"] = "replace"
+    changed = parameters.model_copy(update=changes)
+    async with stdio_client(changed, errlog=sys.__stderr__ or sys.stderr) as (read, write):
+        yield Reading(read, closed), write
+
+
+def _started(command: str) -> int:
+    """How many servers started one another, this one the last.
+
+    :raises ConfigurationError: too many to start a further one.
+    """
+    said = os.environ.get(STARTED, "")
+    started = int(said) if said.isdecimal() else 0
+    if started >= MOST_HOPS:
         raise ConfigurationError(
-            f'the command "{parameters.command}" is not run: {MOST_HOPS} servers started one another already, '
+            f'the command "{command}" is not run: {MOST_HOPS} servers started one another already, '
             "and may be going round in a circle"
         )
-    parameters = parameters.model_copy(update={"env": {**(parameters.env or {}), STARTED: str(hops + 1)}})
-    async with stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr) as (read, write):
-        yield Reading(read, closed), write
+    return started

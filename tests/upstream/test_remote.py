@@ -34,7 +34,7 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 CHILD = """
 import json, os, sys
 
-NAMES = ["pid", "die", "die_once", "ask", "wait", "grow", "say", "say_more"]
+NAMES = ["pid", "die", "die_once", "ask", "wait", "grow", "say", "say_more", "bytes"]
 waiting = {}
 
 def send(**message):
@@ -51,6 +51,10 @@ def call(id, name, flag):
         form = {"type": "object", "properties": {"name": {"type": "string"}}}
         waiting[f"q{id}"] = id
         send(id=f"q{id}", method="elicitation/create", params={"message": "Name?", "requestedSchema": form})
+    elif name == "bytes":
+        text = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "gr\\xfc\\xdf"}]}}\\n'
+        sys.stdout.buffer.write(text % id)
+        sys.stdout.flush()
     elif name.startswith("say"):
         print("stray output", flush=True)
         print(flag.replace("ID", str(id)), flush=True)
@@ -249,6 +253,15 @@ async def test_an_answer_of_a_child_that_can_not_be_read_is_told_at_once(child: 
 async def test_what_else_a_child_writes_is_not_heard(child: list[str], line: str) -> None:
     async with create_direct(FrontMcp("new", apps=[App.from_mcp(child, id="old")])) as direct:
         assert await said(direct, "say_more", flag=line) == "done"
+
+
+@pytest.mark.parametrize("given", ["command", "parameters"])
+async def test_bytes_of_a_child_that_are_no_text_are_replaced(child: list[str], given: str) -> None:
+    target = child if given == "command" else StdioServerParameters(command=child[0], args=child[1:])
+    async with create_direct(FrontMcp("new", apps=[App.from_mcp(target, id="old")])) as direct:
+        with anyio.fail_after(20):
+            assert await said(direct, "bytes") == "gr\ufffd\ufffd"
+            assert await said(direct, "pid")
 
 
 # HTTP
