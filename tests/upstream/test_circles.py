@@ -23,6 +23,7 @@ from frontmcp import (
     JobContext,
     PromptContext,
     ResourceContext,
+    Tool,
     ToolContext,
     create_direct,
 )
@@ -119,10 +120,24 @@ async def test_a_request_that_goes_round_is_refused(circle: tuple[Circle, Any]) 
 
 @pytest.mark.parametrize("circle", MODES, indirect=True)
 async def test_what_a_server_has_does_not_come_back_to_it(circle: tuple[Circle, Any]) -> None:
-    _, direct = circle
+    made, direct = circle
     assert [tool.name for tool in await direct.list_tools()] == ["call_a", "call_b"]
     assert [resource.uri for resource in await direct.list_resources()] == ["read://a", "read://b"]
     assert [prompt.name for prompt in await direct.list_prompts()] == ["get_a", "get_b"]
+
+    @Tool
+    async def more() -> str:
+        """One more."""
+        return "more"
+
+    await made.a.add_tool(more)
+    async with create_direct(made.b) as b:
+        with anyio.fail_after(10):
+            while "more" not in {tool.name for tool in await b.list_tools()}:
+                await anyio.sleep(0.02)
+    # Time for the second server to tell the first of its change.
+    await anyio.sleep(0.3)
+    assert [tool.name for tool in await direct.list_tools()] == ["call_a", "call_b", "more"]
 
 
 @pytest.mark.parametrize("mode", MODES)
