@@ -48,7 +48,7 @@ PluginLike: TypeAlias = Any
 """A plugin: an instance, a class (made without arguments), a module, a decorated function; or an operator's word."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PluginSettings:
     """What the operator says about plugins.
 
@@ -70,7 +70,7 @@ class PluginSettings:
         return f'{setting} from {source}: "{word}"' if source is not None else f'{setting}: "{word}"'
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PluginInfo:
     """One plugin, for reports.
 

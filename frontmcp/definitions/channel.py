@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_types import Icon
 
@@ -17,49 +17,7 @@ from frontmcp.errors import ConfigurationError
 from frontmcp.schema import Input, input_from_shape
 
 if TYPE_CHECKING:
-    from frontmcp.definitions.options import Concurrency, RateLimit, Timeout
-
-
-class Webhook(TypedDict):
-    """Whoever posts to a path beside the MCP endpoint."""
-
-    type: Literal["webhook"]
-    path: str
-    secret: NotRequired[str | Mapping[Literal["env"], str]]
-    signature_header: NotRequired[str]
-    signature_prefix: NotRequired[str]
-    max_body: NotRequired[int]
-    max_concurrent: NotRequired[int]
-
-
-class AppEvent(TypedDict):
-    """``await server.emit(event, payload)`` of this process."""
-
-    type: Literal["app-event"]
-    event: str
-
-
-class AgentCompletion(TypedDict):
-    """An agent of the server is done; one of ``agents``, or any."""
-
-    type: Literal["agent-completion"]
-    agents: NotRequired[Sequence[str]]
-
-
-class JobCompletion(TypedDict):
-    """A run of a job of the server has ended; of one of ``jobs``, or any."""
-
-    type: Literal["job-completion"]
-    jobs: NotRequired[Sequence[str]]
-
-
-class Manual(TypedDict):
-    """``await server.emit(<the channel's name>, payload)``."""
-
-    type: Literal["manual"]
-
-
-Source: TypeAlias = Webhook | AppEvent | AgentCompletion | JobCompletion | Manual
+    from frontmcp.definitions.options import Concurrency, RateLimit, Source, Timeout
 
 
 class Channel(Definition):

@@ -1,9 +1,12 @@
-"""The options of the built-in plugins, typed for editors. What they mean is the plugins' business."""
+"""What definitions take in tables, typed for editors: type checkers alone load this.
+
+What an option means is the business of the plugin that claims it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Required, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 Visibility: TypeAlias = Literal["public", "hidden", "internal"]
 Partition: TypeAlias = Literal["global", "ip", "session", "user"] | Callable[[Any], str]
@@ -121,3 +124,56 @@ class Trigger(TypedDict, total=False):
     timezone: str
     run_as: RunAs
     input: Mapping[str, Any]
+
+
+class Cache(TypedDict, total=False):
+    """How long a client may keep what it read (2026-07-28 on).
+
+    ``ttl`` is in seconds, 0 by default. ``scope`` is ``"private"`` by default: for the caller alone; ``"public"``, for
+    anybody, holds only where every caller may read the resource.
+    """
+
+    ttl: float
+    scope: Literal["public", "private"]
+
+
+class Webhook(TypedDict):
+    """Whoever posts to a path beside the MCP endpoint."""
+
+    type: Literal["webhook"]
+    path: str
+    secret: NotRequired[str | Mapping[Literal["env"], str]]
+    signature_header: NotRequired[str]
+    signature_prefix: NotRequired[str]
+    max_body: NotRequired[int]
+    max_concurrent: NotRequired[int]
+
+
+class AppEvent(TypedDict):
+    """``await server.emit(event, payload)`` of this process."""
+
+    type: Literal["app-event"]
+    event: str
+
+
+class AgentCompletion(TypedDict):
+    """An agent of the server is done; one of ``agents``, or any."""
+
+    type: Literal["agent-completion"]
+    agents: NotRequired[Sequence[str]]
+
+
+class JobCompletion(TypedDict):
+    """A run of a job of the server has ended; of one of ``jobs``, or any."""
+
+    type: Literal["job-completion"]
+    jobs: NotRequired[Sequence[str]]
+
+
+class Manual(TypedDict):
+    """``await server.emit(<the channel's name>, payload)``."""
+
+    type: Literal["manual"]
+
+
+Source: TypeAlias = Webhook | AppEvent | AgentCompletion | JobCompletion | Manual

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from mcp_types import Annotations, Icon
@@ -19,20 +19,9 @@ from frontmcp.errors import ConfigurationError
 from frontmcp.schema import Input, input_from_shape
 
 if TYPE_CHECKING:
-    from frontmcp.definitions.options import AvailableWhen, Concurrency, RateLimit, Timeout, Visibility
+    from frontmcp.definitions.options import AvailableWhen, Cache, Concurrency, RateLimit, Timeout, Visibility
 
 URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]+")
-
-
-class Cache(TypedDict, total=False):
-    """How long a client may keep what it read (2026-07-28 on).
-
-    ``ttl`` is in seconds, 0 by default. ``scope`` is ``"private"`` by default: for the caller alone; ``"public"``, for
-    anybody, holds only where every caller may read the resource.
-    """
-
-    ttl: float
-    scope: Literal["public", "private"]
 
 
 class Addressed(Definition):
