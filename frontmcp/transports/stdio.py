@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, Self
 
 import anyio
@@ -56,7 +58,20 @@ async def _serve(served: Any) -> None:
 
 
 async def _run(server: Server[Any], read: Any, write: Any) -> None:
-    await server.run(Answering(read, write), write, server.create_initialization_options())
+    with _prints_on_stderr():
+        await server.run(Answering(read, write), write, server.create_initialization_options())
+
+
+@contextmanager
+def _prints_on_stderr() -> Iterator[None]:
+    """Let what is printed be seen at once, and leave none of it in a buffer that the client would get at the end."""
+    stdout = sys.stdout
+    stdout.flush()
+    with redirect_stdout(sys.stderr):
+        try:
+            yield
+        finally:
+            stdout.flush()
 
 
 class Answering:

@@ -13,13 +13,18 @@ from typing import Any
 import pytest
 
 SERVER = """
+import os
 import sys
 import anyio
 from frontmcp import FrontMcp, Plugin, Tool, hookimpl
 
+early = sys.stdout.write
+
 @Tool
 async def add(a: int, b: int) -> dict[str, int]:
     print("stray print")
+    early("stray write\\n")
+    os.system("echo stray child")
     return {"sum": a + b}
 
 @Tool
@@ -83,7 +88,8 @@ class Process:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Process]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Process]:
+    monkeypatch.setenv("PYTHONUNBUFFERED", getattr(request, "param", ""))
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     process = Process(script)
@@ -93,12 +99,13 @@ def server(tmp_path: Path) -> Iterator[Process]:
     process.process.communicate()
 
 
+@pytest.mark.parametrize("server", ["", "1"], ids=["buffered", "unbuffered"], indirect=True)
 def test_a_call_is_answered_and_stray_prints_do_not_reach_stdout(server: Process) -> None:
     server.send(call(1, "add", a=1, b=2))
     assert server.answer()["result"]["structuredContent"] == {"sum": 3}
     code, out, err = server.end()
     assert (code, out) == (0, "")
-    assert "stray print" in err
+    assert all(f"stray {kind}" in err for kind in ("print", "write", "child"))
 
 
 def test_the_end_of_stdin_ends_the_server_cleanly(server: Process) -> None:
