@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+import anyio
 import pytest
 
 from frontmcp import (
     Agent,
     AgentContext,
+    Around,
+    Call,
     Caller,
+    CallNext,
     ChannelContext,
+    Did,
     FrontMcp,
     Job,
     JobContext,
@@ -20,7 +25,9 @@ from frontmcp import (
     ResourceContext,
     Tool,
     ToolContext,
+    Will,
     create_direct,
+    hookimpl,
 )
 from frontmcp.call import Kind
 from frontmcp.claims import CORE_KINDS
@@ -238,3 +245,86 @@ async def test_jobs_and_agents_as_clients_call_them(name: str, arguments: dict[s
             said = f"AUTHORITY_DENIED Access denied to {denied}: roles.any: user has none of 'admin'"
             assert await called(None) == said
         assert [(await called(admin)).partition(" ")[0] for _ in range(3)] == ["done", "done", "RATE_LIMIT_EXCEEDED"]
+
+
+NOUNS = ["resource", "template", "prompt"]
+
+
+def serve(noun: str, body: Any, **options: Any) -> FrontMcp:
+    server = FrontMcp("desk", plugins=options.pop("plugins", ()), autoload_plugins=False)
+    if noun == "prompt":
+        server.prompt(name="it", **options)(body)
+    else:
+        server.resource("it://{x}" if noun == "template" else "it://x", name="it", **options)(body)
+    return server
+
+
+async def use(direct: Any, noun: str) -> str:
+    if noun == "prompt":
+        text: str = (await direct.get_prompt("it")).messages[0].content.text
+    else:
+        text = (await direct.read_resource("it://x")).contents[0].text
+    return text
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+async def test_each_limit_holds_for_what_is_read_or_got(noun: str) -> None:
+    began = anyio.Event()
+
+    async def wait() -> str:
+        began.set()
+        await anyio.sleep_forever()
+        return ""
+
+    async with create_direct(serve(noun, lambda: "it", rate_limit={"max_requests": 1})) as direct:
+        assert await use(direct, noun) == "it"
+        with pytest.raises(RateLimitError):
+            await use(direct, noun)
+    async with create_direct(serve(noun, wait, timeout={"execute_ms": 20})) as direct:
+        with pytest.raises(FrontMcpError) as late:
+            await use(direct, noun)
+        assert late.value.code == "EXECUTION_TIMEOUT"
+    began = anyio.Event()
+    async with create_direct(serve(noun, wait, concurrency={"max_concurrent": 1})) as direct:
+        async with anyio.create_task_group() as group:
+            group.start_soon(use, direct, noun)
+            await began.wait()
+            with pytest.raises(FrontMcpError) as full:
+                await use(direct, noun)
+            group.cancel_scope.cancel()
+        assert full.value.code == "CONCURRENCY_LIMIT"
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+async def test_each_hook_is_called_for_what_is_read_or_got(noun: str) -> None:
+    class Watching(Plugin):
+        name = "acme.watching"
+
+        @Will("execute", kinds=("resource", "prompt"))
+        async def before(self, call: Call) -> None:
+            seen.append("will")
+
+        @Around("execute", kinds=("resource", "prompt"))
+        async def around(self, call: Call, call_next: CallNext) -> Any:
+            seen.append("around")
+            return f"<{await call_next()}>"
+
+        @Did("execute", kinds=("resource", "prompt"))
+        async def after(self, call: Call) -> None:
+            seen.append("did")
+            call.output += "!"
+
+        @hookimpl
+        async def did_execute(self, call: Call) -> None:
+            seen.append(call.kind)
+
+    seen: list[str] = []
+
+    def body() -> str:
+        seen.append("body")
+        return "it"
+
+    async with create_direct(serve(noun, body, plugins=[Watching()])) as direct:
+        assert await use(direct, noun) == "<it>!"
+    kind = "prompt" if noun == "prompt" else "resource"
+    assert seen == ["will", "around", "body", "did", kind]
