@@ -1,4 +1,4 @@
-"""The commands of docs/command-line.md work as they stand there."""
+"""The commands of the pages work as they stand there."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+
+
+def commands_of(page: str) -> list[list[str]]:
+    blocks = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("frontmcp ")]
+
+
+def serves(words: list[str]) -> bool:
+    return words[0] in ("run", "dev") and "--show-settings" not in words
+
+
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
-COMMANDS = [
-    shlex.split(line)[1:]
-    for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
-    for line in block.splitlines()
-    if line.startswith("frontmcp ")
-]
-SERVING = [words for words in COMMANDS if words[0] in ("run", "dev") and "--show-settings" not in words]
-AT_ONCE = [words for words in COMMANDS if words not in SERVING]
+QUICKSTART = (ROOT / "docs" / "quickstart.md").read_text()
+AT_ONCE = [words for words in commands_of(PAGE) if not serves(words)]
+SERVING = [words for page in (ROOT / "docs").glob("*.md") for words in commands_of(page.read_text()) if serves(words)]
 
 
 @pytest.mark.parametrize("words", AT_ONCE, ids=" ".join)
@@ -33,6 +40,13 @@ def test_a_command_of_the_page_works(frontmcp, words, monkeypatch):
 def test_a_command_of_the_page_that_serves_can_be_typed(frontmcp, words):
     options = {word for word in words if word.startswith("--")}
     assert options <= set(re.findall(r"--[\w-]+", frontmcp(words[0], "--help").out))
+
+
+@pytest.mark.parametrize("words", [words for words in commands_of(QUICKSTART) if not serves(words)], ids=" ".join)
+def test_a_command_of_the_quickstart_works(frontmcp, write, words):
+    write("server.py", re.findall(r"```python\n(.*?)```", QUICKSTART, re.DOTALL)[0])
+    ran = frontmcp(*words)
+    assert (ran.code, bool(ran.out)) == ((1, False) if "id=T-9" in words else (0, True)), ran.err
 
 
 def test_every_command_is_on_the_page(frontmcp):
