@@ -40,7 +40,7 @@ class Requests:
         session, connection, http = ctx.session, connection_of(ctx), ctx.request
         modern = is_modern(ctx)
         headers: Mapping[str, str] = http.headers if http is not None else {}
-        client_ip = self._senders.client_ip(http, headers) if http is not None else None
+        client_ip = self._senders.client_ip(http) if http is not None else None
         transport = "http" if http is not None else self.transport
         if not modern:
             self._changes.track(connection)

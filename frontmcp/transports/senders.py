@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -43,7 +42,7 @@ class Senders:
 
         :raises FrontMcpError: it is refused.
         """
-        request = AuthenticationRequest("http", http.headers, self.client_ip(http, http.headers))
+        request = AuthenticationRequest("http", http.headers, self.client_ip(http))
         caller = http.scope[CALLER] = await self.find(request)
         if caller is not None and not caller.is_anonymous:
             # By this the SDK lets nobody else use, listen to or end the session.
@@ -77,10 +76,19 @@ class Senders:
         """
         return await TransportSecurityMiddleware(self.security).validate_request(http)
 
-    def client_ip(self, http: Any, headers: Mapping[str, str]) -> str | None:
+    def client_ip(self, http: Request) -> str | None:
         """Who connected; behind trusted proxies, what the outermost of them saw."""
         if self.trusted_proxy_depth:
-            hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
+            # A proxy may add a line of its own instead of a word to the client's.
+            said = ",".join(http.headers.getlist("x-forwarded-for"))
+            hops = [hop.strip() for hop in said.split(",") if hop.strip()]
             if len(hops) >= self.trusted_proxy_depth:
-                return hops[-self.trusted_proxy_depth]
+                return _without_port(hops[-self.trusted_proxy_depth])
         return http.client.host if http.client is not None else None
+
+
+def _without_port(hop: str) -> str:
+    """The address of a hop: some proxies add the port."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop

@@ -91,7 +91,7 @@ class Webhook:
             "query": dict(request.query_params),
         }
         context = RequestContext(Caller.anonymous(), "http")
-        context.headers, context.client_ip = headers, self._senders.client_ip(request, request.headers)
+        context.headers, context.client_ip = headers, self._senders.client_ip(request)
         try:
             return await self._handle(payload, context)
         except FrontMcpError as error:

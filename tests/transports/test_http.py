@@ -349,12 +349,29 @@ async def test_a_session_belongs_to_the_user_who_opened_it() -> None:
         (1, "1.1.1.1, 2.2.2.2", "2.2.2.2"),
         (2, "1.1.1.1, 2.2.2.2", "1.1.1.1"),
         (3, "1.1.1.1", "127.0.0.1"),
+        (1, ",", "127.0.0.1"),
+        (1, "1.1.1.1:5000", "1.1.1.1"),
+        (1, "2001:db8::1", "2001:db8::1"),
+        (1, "[2001:db8::1]:5000", "2001:db8::1"),
+        (1, "[2001:db8::1]", "2001:db8::1"),
     ],
 )
 async def test_forwarded_addresses_count_as_far_as_proxies_are_trusted(depth: int, header: str, ip: str) -> None:
     async with raw(make(), trusted_proxy_depth=depth) as (http, url):
         session = await Session(http, url, {"x-forwarded-for": header}).open()
         assert (await session.call(1, "whoami"))["result"]["structuredContent"]["ip"] == ip
+
+
+@pytest.mark.parametrize(("depth", "ip"), [(0, "127.0.0.1"), (1, "2.2.2.2"), (2, "1.1.1.1"), (3, "127.0.0.1")])
+async def test_a_proxy_that_adds_a_line_of_its_own_counts_like_one_that_adds_to_the_clients(
+    depth: int, ip: str
+) -> None:
+    """Else clients that send the header behind such a proxy would choose their address."""
+    lines = [("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "2.2.2.2")]
+    async with raw(make(), trusted_proxy_depth=depth) as (http, url):
+        request = _modern("tools/call", name="whoami", arguments={})
+        answer = await http.post(url, json=request["json"], headers=[*request["headers"].items(), *lines])
+        assert answer.json()["result"]["structuredContent"]["ip"] == ip
 
 
 async def test_stateless_answers_older_clients_without_a_session() -> None:
