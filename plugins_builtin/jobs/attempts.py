@@ -93,6 +93,16 @@ class RunAttempt:
         return call
 
 
+def check_permitted(call: Call) -> None:
+    """Refuse a caller who may not start an entry, by its ``permissions=``.
+
+    :raises AccessDeniedError: they may not.
+    """
+    entry: Any = call.entry
+    if not all(rule.allows(call.caller) for rule in entry.definition.rules_for("execute")):
+        raise AccessDeniedError(f'Access denied to {entry.definition.noun} "{entry.id}"')
+
+
 def stamped(message: Any) -> str:
     """A line of a log, of a bounded length."""
     text = sendable(str(message))
@@ -106,6 +116,7 @@ async def attempt(call: Call, timeout_ms: int) -> dict[str, Any]:
     late = AbortController()
     call.follow(late.signal)
     try:
+        check_permitted(call)
         with anyio.move_on_after(timeout_ms / 1000):
             result = await call.runner.start(call)
             return {"outcome": {"state": "completed", "result": result}, "again": False}

@@ -34,7 +34,9 @@ def check(entry: Any) -> None:
     except ConfigurationError as error:
         problems.append(f"{place}: {error}")
     try:
-        owner(schedule)
+        caller = owner(schedule).caller()
+        if not all(rule.custom is not None or rule.allows(caller) for rule in entry.definition.rules_for("execute")):
+            problems.append(f"{place}: permissions= do not let run_as start it; give it what they ask for")
     except ValidationError as error:
         wrong = sorted({str(issue["loc"][0]) for issue in error.errors() if issue["loc"]})
         problems.append(f'{place}: run_as takes {{"sub": …, "roles": […], …}}; wrong: {", ".join(wrong)}')

@@ -14,12 +14,12 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from frontmcp import Call, Caller, ConfigurationError, InvalidInputError, PublicMcpError
-from frontmcp.errors import AccessDeniedError, nearest, unknown_store
+from frontmcp.errors import nearest, unknown_store
 from frontmcp.interfaces import Background, at_event_depth, event_depth
 from frontmcp.interfaces.jobs import JobEngine as JobEngine
 from frontmcp.interfaces.jobs import JobsConfig as JobsConfig
 from frontmcp.interfaces.jobs import Journal, Outcome, Owner, Run, RunError, RunKind, RunState
-from plugins_builtin.jobs.attempts import HOPS, RunAttempt, attempt, failed, reporting, tried
+from plugins_builtin.jobs.attempts import HOPS, RunAttempt, attempt, check_permitted, failed, reporting, tried
 from plugins_builtin.jobs.errors import RunCancelledError, RunFailedError, RunNotFoundError
 from plugins_builtin.jobs.workflows import execute_workflow
 
@@ -134,10 +134,8 @@ class Service:
         async def submit() -> tuple[Run, bool]:
             if (invalid := wanted.validate()) is not None:
                 raise invalid
-            entry = wanted.entry
-            if not all(rule.allows(call.caller) for rule in entry.definition.rules_for("execute")):
-                raise AccessDeniedError(f'Access denied to {entry.definition.noun} "{entry.id}"')
-            owner = owner_of(call.caller)
+            check_permitted(wanted)
+            entry, owner = wanted.entry, owner_of(call.caller)
             run = Run(
                 id=str(uuid.uuid4()),
                 kind=kind,

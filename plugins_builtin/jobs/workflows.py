@@ -15,7 +15,17 @@ from pydantic_core import to_jsonable_python
 from frontmcp import Call, Step
 from frontmcp.errors import new_error_id
 from frontmcp.interfaces.jobs import Change, Journal, Outcome, Run, RunError, RunProgress, RunState, StepRecord
-from plugins_builtin.jobs.attempts import RunAttempt, SilentPeer, Tried, as_kept, attempt, failed, keys, tried
+from plugins_builtin.jobs.attempts import (
+    RunAttempt,
+    SilentPeer,
+    Tried,
+    as_kept,
+    attempt,
+    check_permitted,
+    failed,
+    keys,
+    tried,
+)
 from plugins_builtin.jobs.errors import WorkflowStepNotFoundError, WorkflowTimeoutError
 
 logger = logging.getLogger("frontmcp.jobs")
@@ -78,6 +88,7 @@ async def execute_workflow(server: Any, entry: Any, run: Run, journal: Journal) 
     running.begun = begun
     call = running.call(entry, SilentPeer)
     try:
+        check_permitted(call)
         with anyio.move_on_after(left):
             result = await call.runner.start(call)
             state, error = _judged(result)

@@ -57,9 +57,12 @@ def test_wrong_schedules_stop_the_start_all_at_once(caplog: pytest.LogCaptureFix
     @Job(schedule="0 3 * * *")
     async def needy(customer: str) -> None: ...
 
+    @Job(schedule="0 3 * * *", run_as={"sub": "x"}, permissions=[{"action": "execute", "roles": ["admin"]}])
+    async def refused() -> None: ...
+
     weekly = Workflow(name="weekly", steps=[Step("a", "late")], trigger={"schedule": "weekly"})
     with pytest.raises(ConfigurationError) as wrong:
-        FrontMcp("desk", jobs=[late, never, nowhere, needy], workflows=[weekly]).check()
+        FrontMcp("desk", jobs=[late, never, nowhere, needy, refused], workflows=[weekly]).check()
     problems = "\n".join(wrong.value.problems)
     for text in (
         'schedule "0 25 * * *"',
@@ -68,9 +71,10 @@ def test_wrong_schedules_stop_the_start_all_at_once(caplog: pytest.LogCaptureFix
         "wrong: role",
         "a scheduled run gives no such input: customer",
         'schedule "weekly"',
+        "permissions= do not let run_as start it",
     ):
         assert text in problems
-    assert len(wrong.value.problems) == 6
+    assert len(wrong.value.problems) == 7
 
 
 def test_a_run_of_nobody_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -239,6 +239,21 @@ async def test_every_call_passes_the_hooks_as_the_caller_who_started_it() -> Non
     assert seen == [("nightly", "workflow", "nour", "job"), ("nightly → echo", "job", "nour", "job")]
 
 
+async def test_a_step_is_not_a_way_around_the_permissions_of_its_job() -> None:
+    ran: list[str] = []
+
+    @Job(permissions=[{"action": "execute", "roles": ["admin"]}], retry={"max_attempts": 3})
+    async def purge(ctx: JobContext) -> None:
+        ran.append(ctx.auth.sub)
+
+    async with create_direct(serve(Step("a", "purge"), jobs=[purge])) as direct:
+        refused = await direct.execute_workflow("nightly", auth_context={"user": {"sub": "dana"}})
+        assert refused["result"]["stepResults"]["a"]["error"]["code"] == "ACCESS_DENIED"
+        assert (refused["state"], ran) == ("failed", [])
+        assert (await direct.execute_workflow("nightly", auth_context=NOUR))["state"] == "completed"
+    assert ran == ["nour"]
+
+
 async def test_in_the_background_it_is_followed_and_cancelled() -> None:
     gate = Gate()
 
