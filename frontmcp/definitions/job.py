@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, overload
 
 from mcp_types import Icon
 
-from frontmcp.arguments import keys_of
+from frontmcp.arguments import keys_of, several
 from frontmcp.call import Caller, Kind
 from frontmcp.contexts.base import Context
 from frontmcp.contexts.job import JobContext
@@ -240,8 +241,13 @@ def _rule(noun: str, given: Any) -> Rule:
         raise ConfigurationError(
             f"{noun}: permissions= takes {{'action': {' | '.join(ACTIONS)}, 'roles': […], 'scopes': […], 'custom': …}}"
         )
-    lists = {name: tuple(given[name]) for name in ("roles", "scopes") if given.get(name) is not None}
-    return Rule(given["action"], custom=given.get("custom"), **lists)
+    custom = given.get("custom")
+    if custom is not None and (not callable(custom) or inspect.iscoroutinefunction(custom)):
+        raise ConfigurationError(
+            f"{noun}: permissions=: custom takes a plain function of the caller, not async"
+        )
+    lists = {name: tuple(several(name, given[name])) for name in ("roles", "scopes") if given.get(name) is not None}
+    return Rule(given["action"], custom=custom, **lists)
 
 
 def _is_count(given: Any) -> bool:

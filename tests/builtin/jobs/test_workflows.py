@@ -100,6 +100,10 @@ class Later:
         yield None
 
 
+async def later(caller: Any) -> bool:
+    return True
+
+
 async def test_a_condition_that_does_not_hold_or_fails_skips_the_step_alone() -> None:
     status = await run(
         serve(
@@ -462,6 +466,8 @@ def test_a_workflow_decorates_an_empty_class_or_none() -> None:
         (lambda: Workflow(name="x", steps=[], trigger="0 3 * * *"), 'trigger= takes "manual", or when it runs'),  # type: ignore[arg-type]
         (lambda: Workflow(name="x", steps=[], trigger={"timezone": "UTC"}), 'trigger= takes "manual", or when'),  # type: ignore[typeddict-item]
         (lambda: Job(permissions=[{"action": "fly"}]), "permissions= takes"),  # type: ignore[typeddict-item]
+        (lambda: Job(permissions=[{"action": "read", "roles": "admin"}]), r"roles= takes a list.*write roles=\[…\]"),
+        (lambda: Job(permissions=[{"action": "read", "custom": later}]), "custom takes a plain function of the caller"),
         (lambda: Job(timezone="UTC"), "there is none"),
     ],
 )
