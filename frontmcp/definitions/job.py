@@ -243,9 +243,7 @@ def _rule(noun: str, given: Any) -> Rule:
         )
     custom = given.get("custom")
     if custom is not None and (not callable(custom) or inspect.iscoroutinefunction(custom)):
-        raise ConfigurationError(
-            f"{noun}: permissions=: custom takes a plain function of the caller, not async"
-        )
+        raise ConfigurationError(f"{noun}: permissions=: custom takes a plain function of the caller, not async")
     lists = {name: tuple(several(name, given[name])) for name in ("roles", "scopes") if given.get(name) is not None}
     return Rule(given["action"], custom=custom, **lists)
 

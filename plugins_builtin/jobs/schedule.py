@@ -39,7 +39,8 @@ def check(entry: Any) -> None:
             problems.append(f"{place}: permissions= do not let run_as start it; give it what they ask for")
     except ValidationError as error:
         wrong = sorted({str(issue["loc"][0]) for issue in error.errors() if issue["loc"]})
-        problems.append(f'{place}: run_as takes {{"sub": …, "roles": […], …}}; wrong: {", ".join(wrong)}')
+        which = f"; wrong: {', '.join(wrong)}" if wrong else ""
+        problems.append(f'{place}: run_as takes {{"sub": …, "roles": […], …}}{which}')
     try:
         entry.validate(dict(schedule.input or {}))
     except InvalidInputError as error:
