@@ -13,7 +13,7 @@ import anyio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 
 from frontmcp.threads import leave
 from frontmcp.transports.listing import warn_of_missing_descriptions
@@ -75,7 +75,10 @@ def _prints_on_stderr() -> Iterator[None]:
 
 
 class Answering:
-    """The stream of messages from stdin, where a line that is no message gets an error instead of silence."""
+    """The stream of messages from stdin, where a line that is no message gets an error instead of silence.
+
+    The SDK takes a request for a notification where its id can't be one, such as 1.5.
+    """
 
     def __init__(self, read: Any, write: Any) -> None:
         self._read = read
@@ -87,9 +90,9 @@ class Answering:
     async def receive(self) -> Any:
         while True:
             item = await self._read.receive()
-            if not isinstance(item, Exception):
+            error = _what_is_wrong(item)
+            if error is None:
                 return item
-            error = ErrorData(code=PARSE_ERROR, message="Parse error: the line is no JSON-RPC message")
             await self._write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=error)))
 
     def __aiter__(self) -> Self:
@@ -107,6 +110,15 @@ class Answering:
 
     async def __aexit__(self, *exc: Any) -> None:
         await self._read.__aexit__(*exc)
+
+
+def _what_is_wrong(item: SessionMessage | Exception) -> ErrorData | None:
+    if isinstance(item, Exception):
+        return ErrorData(code=PARSE_ERROR, message="Parse error: the line is no JSON-RPC message")
+    message = item.message
+    if isinstance(message, JSONRPCNotification) and not message.method.startswith("notifications/"):
+        return ErrorData(code=INVALID_REQUEST, message="Invalid request: its id is neither text nor integer")
+    return None
 
 
 async def _stop_on_signal(stop: Callable[[], None]) -> None:

@@ -142,6 +142,14 @@ def test_a_malformed_line_gets_an_error_and_loses_nothing(server: Process, line:
     assert any(each.get("result", {}).get("structuredContent") == {"sum": 3} for each in answers)
 
 
+@pytest.mark.parametrize("id", [b"1.5", b"null", b"[1]"])
+def test_a_request_whose_id_can_be_none_is_not_met_with_silence(server: Process, id: bytes) -> None:
+    server.send(b'{"jsonrpc": "2.0", "id": %b, "method": "tools/list"}\n' % id + call(2, "add", a=1, b=2))
+    answers = [server.answer(), server.answer()]
+    assert [each["error"]["code"] for each in answers if each["id"] is None] == [-32600]
+    assert [each["id"] for each in answers if "result" in each] == [2]
+
+
 def test_a_server_that_is_configured_badly_says_so_and_ends(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text('from frontmcp import FrontMcp\nFrontMcp("x", unknown_option=1).run()\n')
