@@ -53,6 +53,8 @@ async def serving(server: FrontMcp) -> AsyncIterator[str]:
         web = uvicorn.Server(uvicorn.Config(server.http_app(), log_level="warning"))
         async with anyio.create_task_group() as group:
             group.start_soon(web.serve, [listener])
+            while not web.started:  # noqa: ASYNC110 (uvicorn has no event for it)
+                await anyio.sleep(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
             web.should_exit = True
 
