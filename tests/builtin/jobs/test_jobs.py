@@ -445,6 +445,25 @@ async def test_who_stops_waiting_cancels_the_run() -> None:
         await gate.was_cancelled.wait()
 
 
+async def test_who_stops_waiting_for_a_run_that_was_there_leaves_it_alone() -> None:
+    gate = Gate()
+
+    @Job
+    async def hold() -> str:
+        await gate.pass_through()
+        return "done"
+
+    async with create_direct(serve(hold)) as direct:
+        asked = {"name": "hold", "key": "one"}
+        run = (await direct.call_tool("execute_job", {**asked, "background": True})).structured_content or {}
+        await gate.reached()
+        with anyio.move_on_after(0.05):
+            await direct.call_tool("execute_job", asked)
+        gate.open()
+        assert (await until(direct, run["runId"]))["result"] == "done"
+        assert not gate.was_cancelled.is_set()
+
+
 async def test_a_run_is_cancelled_for_who_waits_too() -> None:
     gate, errors = Gate(), list[FrontMcpError]()
 
