@@ -22,7 +22,7 @@ from plugins_builtin.authorities.keys import (
     read_jwks,
     read_pem,
 )
-from plugins_builtin.authorities.policy import Model
+from plugins_builtin.authorities.policy import Model, Scope
 from plugins_builtin.authorities.tokens import BadTokenError, JwtVerifier, caller_from_claims, caller_from_verifier
 
 logger = logging.getLogger("frontmcp.authorities")
@@ -94,7 +94,7 @@ class AuthOptions(Model):
     leeway: Annotated[float, Field(ge=0, le=300)] = 30
     resource: Url | None = None
     authorization_servers: tuple[Url, ...] | None = None
-    scopes: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ()
     local: LocalCaller | None = None
 
     @model_validator(mode="before")

@@ -88,7 +88,15 @@ class Context:
     def value(self, path: str) -> Any:
         """The value at a path of a policy; None where there is none."""
         root, _, rest = path.partition(".")
+        if root == "input":
+            return lookup(self.input, rest, whole=_declares(self.call.entry, rest))
         return lookup(getattr(self, root), rest)
+
+
+def _declares(entry: Any, name: str) -> bool:
+    """Whether an entry has an argument of that name: others are the caller's to invent."""
+    given = getattr(entry, "input", None)
+    return given is not None and name in given.schema.get("properties", ())
 
 
 Check: TypeAlias = Callable[[Context], Awaitable[Outcome]]

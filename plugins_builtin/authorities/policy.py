@@ -22,6 +22,7 @@ from pydantic import (
 
 from plugins_builtin.authorities.patterns import check_pattern
 
+SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 ROOTS = ("user", "claims", "input", "env")
 
 Operator: TypeAlias = Literal[
@@ -189,12 +190,22 @@ Requirement: TypeAlias = Annotated[Policy, WrapValidator(_named)]
 Policy.model_rebuild()
 
 
+def _check_scope(scope: str) -> str:
+    if SCOPE.fullmatch(scope) is None:
+        raise ValueError("a scope has no spaces, quotes or backslashes, and only characters of ASCII")
+    return scope
+
+
+Scope: TypeAlias = Annotated[str, AfterValidator(_check_scope)]
+"""A scope-token (RFC 6749, 3.3): it is told in a header, where a quote would end what it stands in."""
+
+
 class ScopeMapping(Model):
     """The scopes that would bring what a denial found missing, by role, permission or profile."""
 
-    roles: dict[str, tuple[str, ...]] = {}
-    permissions: dict[str, tuple[str, ...]] = {}
-    profiles: dict[str, tuple[str, ...]] = {}
+    roles: dict[str, tuple[Scope, ...]] = {}
+    permissions: dict[str, tuple[Scope, ...]] = {}
+    profiles: dict[str, tuple[Scope, ...]] = {}
 
 
 def _check_resolver(value: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic_core import to_jsonable_python
 
 from frontmcp.errors import shorten
@@ -15,9 +15,13 @@ from plugins_builtin.authorities.patterns import matches
 PLAIN: Final = (str, int, float, bool, type(None))
 
 
-def lookup(data: Any, path: str) -> Any:
-    """The value at a dotted path, as JSON has it: the whole path as one key first (claims have names like URLs)."""
-    found = _literal(data, path)
+def lookup(data: Any, path: str, *, whole: bool = True) -> Any:
+    """The value at a dotted path, as JSON has it.
+
+    :param whole: look for the whole path as one key first, as claims have names like URLs. Not where the caller may
+        name keys: one that is spelled like a path would be judged in place of what the path leads to.
+    """
+    found = _literal(data, path) if whole else None
     if found is None:
         found = data
         for step in path.split("."):
@@ -28,9 +32,18 @@ def lookup(data: Any, path: str) -> Any:
 def _literal(data: Any, key: str) -> Any:
     if isinstance(data, dict | Mapping):
         return data.get(key)
-    if isinstance(data, BaseModel) and key in type(data).model_fields:
-        return getattr(data, key)
-    return None
+    if isinstance(data, RootModel):
+        return _literal(data.root, key)
+    return getattr(data, key) if key in _fields(data) else None
+
+
+def _fields(data: Any) -> Collection[str]:
+    """The names under which a typed value has others."""
+    if isinstance(data, BaseModel):
+        return {*type(data).model_fields, *(data.model_extra or ())}
+    if isinstance(data, tuple):
+        return getattr(data, "_fields", ())
+    return getattr(type(data), "__dataclass_fields__", ())
 
 
 def shown(value: Any) -> str:

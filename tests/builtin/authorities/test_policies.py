@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, RootModel
 
 from frontmcp import (
     App,
     Call,
     FrontMcp,
+    JsonSchema,
     Option,
     Plugin,
     Prompt,
@@ -371,6 +374,64 @@ async def test_input_that_is_a_model_is_read_by_its_fields() -> None:
         await call(server, {"who": {"team": "red"}})
 
 
+@dataclass
+class Dated:
+    team: str
+
+
+class Named(NamedTuple):
+    team: str
+
+
+class Rooted(RootModel[dict[str, str]]):
+    pass
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("type_", [Dated, Named, Rooted, Open, dict[str, str]])
+@pytest.mark.parametrize("way", ["is", "not"])
+async def test_typed_input_is_read_whatever_its_type(type_: Any, way: str) -> None:
+    red = {"attributes": {"match": {"input.who.team": "red"}}}
+
+    @Tool(authorities={"not": red} if way == "not" else red, input_schema={"who": type_})
+    async def close_ticket(who: Any) -> str:
+        return "closed"
+
+    server = FrontMcp("desk", tools=[close_ticket])
+    for team in ("red", "blue"):
+        granted = (team == "red") == (way == "is")
+        with nullcontext() if granted else pytest.raises(AuthorityDeniedError):
+            await call(server, {"who": [team] if type_ is Named else {"team": team}})
+
+
+OWN = {"attributes": {"match": {"input.meta.owner": {"from_claims": "sub"}}}}
+FREE = {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(
+    ("properties", "arguments", "granted"),
+    [
+        ({}, {"meta": {"owner": "nour"}}, True),
+        ({}, {"meta": {"owner": "dana"}, "meta.owner": "nour"}, False),
+        ({}, {"meta.owner": "nour"}, False),
+        ({"meta.owner": {"type": "string"}}, {"meta": {"owner": "nour"}, "meta.owner": "dana"}, False),
+        ({"meta.owner": {"type": "string"}}, {"meta": {"owner": "dana"}, "meta.owner": "nour"}, True),
+    ],
+)
+async def test_an_argument_that_is_spelled_like_a_path_stands_for_nothing(
+    properties: Any, arguments: dict[str, Any], granted: bool
+) -> None:
+    @Tool(authorities=OWN, input_schema=JsonSchema({**FREE, "properties": properties}))
+    async def close_ticket(**given: Any) -> str:
+        return "closed"
+
+    with nullcontext() if granted else pytest.raises(AuthorityDeniedError):
+        await call(FrontMcp("desk", tools=[close_ticket]), arguments)
+
+
 # The start
 
 
@@ -424,6 +485,7 @@ def test_a_wrong_policy_stops_the_start_and_names_the_entry(policy: Any, named: 
         ({"profiles": {"a": {"rolls": 1}}}, "profiles.a.rolls: Extra inputs are not permitted"),
         ({"profile": {}}, "profile: Extra inputs are not permitted"),
         ({"relationship_resolver": len}, "it needs a method check(type, resource, resource_id, sub, ctx)"),
+        ({"scope_mapping": {"roles": {"a": ['b", x="c']}}}, "scope_mapping.roles.a.0: a scope has no spaces, quotes"),
         ({"evaluators": {"x": 1}}, "evaluators.x: Input should be callable"),
     ],
     ids=lambda each: re.sub(" at 0x[0-9a-f]+", "", str(each)),
