@@ -112,7 +112,8 @@ class RemoteKeys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> Sequence[Any]:
-        if not self._younger_than(FRESH):
+        # Who finds a fetch under way does not wait for it, as long as the keys there are may count.
+        if not self._younger_than(FRESH) and not (self._lock.locked() and self._younger_than(STALE)):
             await self._refresh()
         if not self._younger_than(STALE):
             raise KeysUnavailableError
@@ -130,22 +131,24 @@ class RemoteKeys:
         async with self._lock:
             if self._tried is not None and monotonic() - self._tried < MIN_REFRESH:
                 return
-            self._tried = monotonic()
             try:
                 self._keys = read_jwks(await _fetch(self._url))
-            except (httpx2.HTTPError, ValueError, OSError) as error:
+                self._fetched = monotonic()
+            except (httpx2.HTTPError, ValueError, OSError, RecursionError) as error:
                 logger.warning("the keys at %s can't be fetched: %s", self._url, type(error).__name__)
-                return
-            self._fetched = monotonic()
+            # From its end, however it went, as all who waited would else fetch one after another; a fetch that was
+            # cancelled with its request is none.
+            self._tried = monotonic()
 
 
 async def _fetch(url: str) -> Any:
     body = b""
-    async with httpx2.AsyncClient(timeout=TIMEOUT) as client, client.stream("GET", url) as response:
-        if response.status_code != 200:
-            raise ValueError("its status is not 200")
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > LARGEST:
-                raise ValueError("it is too large")
+    with anyio.fail_after(TIMEOUT):
+        async with httpx2.AsyncClient(timeout=TIMEOUT) as client, client.stream("GET", url) as response:
+            if response.status_code != 200:
+                raise ValueError("its status is not 200")
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > LARGEST:
+                    raise ValueError("it is too large")
     return json.loads(body)

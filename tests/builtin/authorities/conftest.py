@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from frontmcp.transports.http import bind
@@ -65,14 +65,22 @@ class KeyServer:
         self.delay = 0.0
         self.status = 200
         self.body: bytes | None = None
+        self.drip: float | None = None
         self.url = ""
 
     async def answer(self, request: Request) -> Response:
         self.fetches += 1
         await anyio.sleep(self.delay)
+        if self.drip is not None:
+            return StreamingResponse(self._drops(self.drip), self.status)
         if self.body is not None:
             return Response(self.body, self.status)
         return JSONResponse({"keys": [signer.jwk() for signer in self.signers]}, self.status)
+
+    async def _drops(self, seconds: float) -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await anyio.sleep(seconds)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[KeyServer]:

@@ -186,14 +186,31 @@ def unsigned(**claims: Any) -> str:
     return jwt.encode({"iss": "https://issuer.acme.example", **claims}, None, "none")
 
 
-def forged_with_public_key(signer: Any) -> str:
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def forged_with_public_key(signer: Any, says: str = "HS256") -> str:
     """An HMAC made with the public key as the secret."""
     parts = signer.token().split(".")
-    header = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": "k1"}).encode()).rstrip(b"=").decode()
+    header = encoded(json.dumps({"alg": says, "kid": "k1"}).encode())
     signed = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
         f"{header}.{parts[1]}".encode(), signer.pem.encode()
     )
-    return f"{header}.{parts[1]}.{base64.urlsafe_b64encode(signed).rstrip(b'=').decode()}"
+    return f"{header}.{parts[1]}.{encoded(signed)}"
+
+
+def headed(signer: Any, header: Any, **claims: Any) -> str:
+    """A good token but for its header and some claims, however odd: it is signed."""
+    head = header if isinstance(header, bytes) else json.dumps(header).encode()
+    whole = {**jwt.decode(signer.token(), options={"verify_signature": False}), **claims}
+    signing = f"{encoded(head)}.{encoded(json.dumps(whole).encode())}"
+    algorithm = jwt.get_algorithm_by_name(signer.algorithm)
+    return f"{signing}.{encoded(algorithm.sign(signing.encode(), signer.private))}"
+
+
+GOOD = {"alg": "ES256", "kid": "k1"}
+DEEP = b"[" * 5000 + b"]" * 5000
 
 
 BAD: dict[str, Any] = {
@@ -208,6 +225,26 @@ BAD: dict[str, Any] = {
     "no signature": lambda signer, other: signer.token().rpartition(".")[0] + ".",
     "alg none": lambda signer, other: unsigned(sub="nour", aud="https://mcp.acme.example/mcp", exp=9_999_999_999),
     "key confusion": lambda signer, other: forged_with_public_key(signer),
+    "confusion under another name": lambda signer, other: forged_with_public_key(signer, "ES256"),
+    "algorithm in small letters": lambda signer, other: headed(signer, {"alg": "es256", "kid": "k1"}),
+    "algorithm of another key": lambda signer, other: headed(signer, {"alg": "RS256", "kid": "k1"}),
+    "algorithm is a list": lambda signer, other: headed(signer, {"alg": ["ES256"], "kid": "k1"}),
+    "no algorithm": lambda signer, other: headed(signer, {"kid": "k1"}),
+    "brings its key": lambda signer, other: other.token(header={"jwk": other.jwk(), "kid": "k1"}),
+    "says where its key is": lambda signer, other: other.token(header={"jku": "https://evil.example", "x5u": "x"}),
+    "kid is a path": lambda signer, other: headed(other, {"alg": "ES256", "kid": "../../../../dev/null"}),
+    "kid is a list": lambda signer, other: headed(signer, {"alg": "ES256", "kid": ["k1"]}),
+    "kid is a number": lambda signer, other: headed(signer, {"alg": "ES256", "kid": 1}),
+    "deep header": lambda signer, other: headed(signer, b'{"alg":"ES256","kid":' + DEEP + b"}"),
+    "an extension nobody knows": lambda signer, other: headed(signer, {"alg": "ES256", "crit": ["x"], "x": 1}),
+    "audiences of others": lambda signer, other: signer.token(aud=["https://other.example", "https://x.example"]),
+    "no audience": lambda signer, other: signer.token(aud=[]),
+    "audience is an object": lambda signer, other: signer.token(aud={"https://mcp.acme.example/mcp": True}),
+    "part of an audience": lambda signer, other: signer.token(aud="https://mcp.acme.example/mcp/more"),
+    "issuer is a list": lambda signer, other: headed(signer, GOOD, iss=["https://issuer.acme.example"]),
+    "expires at a word": lambda signer, other: signer.token(exp="later"),
+    "expires at infinity": lambda signer, other: signer.token(exp=float("inf")),
+    "of a list": lambda signer, other: signer.token(sub=["nour"]),
     "expired": lambda signer, other: signer.token(exp=int(time.time()) - 60),
     "not yet": lambda signer, other: signer.token(nbf=int(time.time()) + 60),
     "another audience": lambda signer, other: signer.token(aud="https://other.example"),
@@ -418,6 +455,100 @@ async def test_known_keys_hold_while_their_server_is_away_for_a_day(
             await keys.find("k1", "ES256")
 
 
+class Fetches:
+    """Fetches that hang until they are let go, or time out."""
+
+    def __init__(self, signer: Any) -> None:
+        self.signer = signer
+        self.begun = 0
+        self.hangs = True
+
+    async def __call__(self, url: str) -> Any:
+        self.begun += 1
+        if self.hangs:
+            await anyio.sleep_forever()
+        return {"keys": [self.signer.jwk()]}
+
+    async def until(self, begun: int) -> None:
+        with anyio.fail_after(20):
+            while self.begun != begun:
+                await anyio.sleep(0.001)
+
+
+@pytest.fixture
+def fetches(make_signer: Any, monkeypatch: pytest.MonkeyPatch) -> Fetches:
+    made = Fetches(make_signer())
+    monkeypatch.setattr(keys_module, "_fetch", made)
+    return made
+
+
+async def test_a_fetch_that_is_cancelled_with_its_request_leaves_the_others_theirs(fetches: Fetches) -> None:
+    keys = RemoteKeys("https://issuer.example")
+    async with anyio.create_task_group() as group:
+        leaves = anyio.CancelScope()
+
+        async def leave() -> None:
+            with leaves:
+                await keys.find("k1", "ES256")
+
+        group.start_soon(leave)
+        await fetches.until(begun=1)
+        fetches.hangs = False
+        leaves.cancel()
+        assert await keys.find("k1", "ES256")
+    assert fetches.begun == 2
+
+
+async def test_known_keys_do_not_wait_for_a_server_that_hangs(
+    fetches: Fetches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(keys_module, "monotonic", lambda: clock[0])
+    keys = RemoteKeys("https://issuer.example")
+    fetches.hangs = False
+    assert await keys.find("k1", "ES256")
+    fetches.hangs = True
+    clock[0] += 3700
+    async with anyio.create_task_group() as group:
+        group.start_soon(keys.find, "k1", "ES256")
+        await fetches.until(begun=2)
+        with anyio.fail_after(20):
+            assert await keys.find("k1", "ES256")
+        group.cancel_scope.cancel()
+
+
+async def test_all_who_wait_for_a_server_that_hangs_are_told_at_once(
+    key_server: Any, make_signer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(keys_module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(keys_module, "TIMEOUT", 0.3)
+
+    async def drip(url: str) -> Any:
+        nonlocal begun
+        begun += 1
+        clock[0] += keys_module.MIN_REFRESH
+        return await fetch(url)
+
+    begun, fetch = 0, keys_module._fetch
+    monkeypatch.setattr(keys_module, "_fetch", drip)
+    async with key_server(make_signer()) as server:
+        server.drip = 0.05
+        keys, failed = RemoteKeys(server.url), 0
+
+        async def find() -> None:
+            nonlocal failed
+            with pytest.raises(KeysUnavailableError):
+                await keys.find("k1", "ES256")
+            failed += 1
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                for _ in range(10):
+                    group.start_soon(find)
+    assert (failed, begun) == (10, 1)
+
+
 async def test_keys_that_are_not_for_signatures_are_passed_over(signers: Any, trust: Any, make_signer: Any) -> None:
     good, other = signers["ES256"], make_signer("ES256", "other")
     odd = [{"kty": "oct", "k": "c2VjcmV0", "kid": "k1"}, {"kty": "??"}, "x", other.jwk(use="enc"), good.jwk()]
@@ -541,6 +672,9 @@ async def test_the_local_caller_is_nobody_over_http() -> None:
         ({"verifier": 7}, "verifier: it needs a method: async def verify_token(self, token)"),
         ({"jwks_uri": "https://a"}, "jwks_uri: Extra inputs are not permitted"),
         ({"local": {"roles": ["admin"]}}, "local.sub: Field required"),
+        ({**LOCAL, "scopes": ['a"b']}, "scopes.0: a scope has no spaces, quotes or backslashes"),
+        ({**LOCAL, "scopes": ["a\r\nset-cookie: x"]}, "scopes.0: a scope has no spaces"),
+        ({**LOCAL, "scopes": ["a b"]}, "scopes.0: a scope has no spaces"),
         ({"leeway": 3600}, "leeway: Input should be less than or equal to 300"),
     ],
     ids=str,
