@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,11 @@ def test_a_caller_has_any_of_what_is_named(kind: str, field: str) -> None:
         getattr(caller, f"has_{other}")("read") for other in ("role", "permission", "scope") if other != kind
     )
     assert getattr(caller, field) == ("read", "write")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(("a|b", "c"), ("a", "b|c")), (("a%7Cb", "c"), ("a|b", "c")), ((None, "a|b"), ("a", "b"))]
+)
+def test_two_issuers_users_are_never_one(one: Any, other: Any) -> None:
+    keys = {Caller(sub, claims={"iss": issuer}).key for issuer, sub in (one, other)}
+    assert len(keys) == 2

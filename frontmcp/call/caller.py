@@ -67,7 +67,11 @@ class Caller:
     @property
     def key(self) -> str:
         """The identity that state is bound to: issuer and sub; anonymous callers count as one."""
-        return "anonymous" if self.is_anonymous else f"{self.issuer or ''}|{self.sub}"
+        if self.is_anonymous:
+            return "anonymous"
+        # What separates the two is quoted in the first, so that no two pairs are one key.
+        issuer = (self.issuer or "").replace("%", "%25").replace("|", "%7C")
+        return f"{issuer}|{self.sub}"
 
     def has_role(self, *names: str) -> bool:
         """Whether the caller has at least one of the roles."""

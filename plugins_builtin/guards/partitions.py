@@ -21,7 +21,8 @@ logger = logging.getLogger("frontmcp.guards")
 
 UNKNOWN: Final = "unknown"
 LONGEST: Final = 128
-"""Longer values are hashed: callers choose some of them, and a store keeps them."""
+"""Longer values are hashed: callers choose some of them, and a store keeps them. A hash is longer than this, so that no
+value is that of another."""
 
 
 def partition(call: Call, by: PartitionBy) -> str:
@@ -68,7 +69,9 @@ def _ip(call: Call) -> str:
 
 
 def _short(value: str) -> str:
-    return value if len(value) <= LONGEST else hashlib.sha256(value.encode("utf-8", "backslashreplace")).hexdigest()
+    if len(value) <= LONGEST:
+        return value
+    return f"sha512:{hashlib.sha512(value.encode('utf-8', 'backslashreplace')).hexdigest()}"
 
 
 DIMENSIONS: Final[Mapping[str, Callable[[Call], str]]] = {

@@ -209,6 +209,24 @@ class TestPartitions:
         assert "anonymous callers" in caplog.text
         assert "desk:ping" in caplog.text
 
+    async def test_nobody_takes_the_place_of_another_by_a_name_like_what_is_kept(self, store: MemoryGuardStore) -> None:
+        kept: list[str] = []
+
+        class Watched(MemoryGuardStore):
+            async def hit(self, key: str, *, limit: int, window: float) -> float | None:
+                kept.append(key.rpartition("custom:")[2])
+                return await super().hit(key, limit=limit, window=window)
+
+        @Tool(rate_limit={"max_requests": 1, "partition_by": lambda call: call.input["who"]})
+        async def ping(who: str) -> str:
+            return "pong"
+
+        async with calling(ping, throttle={"store": Watched()}) as say:
+            assert await say("ping", who="x" * 10_000) == "pong"
+            assert await say("ping", who=kept[0]) == "pong"
+            assert await say("ping", who="x" * 10_000) == TOO_MANY
+        assert max(map(len, kept)) < 200
+
     async def test_a_function_that_gives_no_text_refuses_the_call(self) -> None:
         tool = limited(rate_limit={"max_requests": 5, "partition_by": lambda call: 7})
         async with create_direct(FrontMcp("desk", tools=[tool])) as direct:
