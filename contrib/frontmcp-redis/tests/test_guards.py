@@ -14,7 +14,7 @@ import anyio
 import pytest
 from frontmcp_redis import RedisGuards, RedisGuardStore
 
-from frontmcp import FrontMcp, PublicMcpError, Tool, create_direct
+from frontmcp import ConfigurationError, FrontMcp, PublicMcpError, Tool, create_direct
 from frontmcp.testing import GuardStoreKit
 
 WORKER = Path(__file__).parent / "worker.py"
@@ -148,6 +148,27 @@ async def test_keys_end_with_their_window(url: str) -> None:
 @pytest.mark.parametrize("config", [None, "memory", "valkey://host", {"url": "file:///x"}, 7])
 def test_what_is_no_redis_is_for_somebody_else(config: Any) -> None:
     assert RedisGuards().guard_store(config) is None
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("redis://:hunter2", "url: not a URL such as redis://user:password@host:6379/0"),
+        ("redis://nour:hunter2/x@127.0.0.1:6379", "url: not a URL such as redis://"),
+        ("redis://127.0.0.1/0?socket_timeout=hunter2", "url: not a URL such as redis://"),
+        ({"url": "redis://:hunter2"}, "url: not a URL such as redis://"),
+        ({"url": "redis://:hunter2@127.0.0.1", "leese": 3}, "leese: Extra inputs are not permitted"),
+        ({"url": "redis://:hunter2@127.0.0.1", "lease": 0}, "lease: Input should be greater than 0"),
+        ({"url": "redis://:hunter2@127.0.0.1", "lease": "hunter2"}, "lease: Input should be a valid number"),
+    ],
+)
+def test_a_store_that_can_not_be_stops_the_start_and_tells_no_password(config: Any, said: str) -> None:
+    server = FrontMcp("desk", tools=[closed], plugins=[RedisGuards], throttle={"store": config})
+    with pytest.raises(ConfigurationError) as refused:
+        server.check()
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"throttle: store: {said}")
+    assert "hunter2" not in str(refused.value)
 
 
 def test_without_guards_the_server_starts() -> None:

@@ -63,9 +63,10 @@ async def test_a_server_keeps_its_states_there(url: str) -> None:
         assert isinstance(server.state_store, RedisStateStore)
 
 
-def test_a_url_of_something_else_stops_the_start() -> None:
+@pytest.mark.parametrize("url", ["postgres://:hunter2@host", "redis://:hunter2", "redis://nour:hunter2/x@host"])
+def test_a_url_of_something_else_stops_the_start(url: str) -> None:
     with pytest.raises(ConfigurationError, match="state_store") as refused:
-        FrontMcp("desk", plugins=[RedisStates], state_store="postgres://:hunter2@host").check()
+        FrontMcp("desk", plugins=[RedisStates], state_store=url).check()
     assert "hunter2" not in str(refused.value)
 
 

@@ -9,6 +9,7 @@ import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
+from redis.connection import parse_url
 from redis.retry import Retry
 
 SCHEMES = ("redis", "rediss", "unix")
@@ -24,6 +25,22 @@ def is_redis(url: Any) -> bool:
     return isinstance(url, str) and url.partition("://")[0] in SCHEMES
 
 
+def check_url(url: str) -> str:
+    """The URL, where it can be read.
+
+    :raises ValueError: it can't; without what it holds, as a password that is not quoted ends up anywhere in it.
+    """
+    if not is_redis(url):
+        raise ValueError("not the URL of a Redis server")
+    try:
+        parse_url(url)
+    except ValueError:
+        raise ValueError(
+            "not a URL such as redis://user:password@host:6379/0; in a password, a / or : is percent-encoded"
+        ) from None
+    return url
+
+
 class Connections:
     """The connections to one server: for the running event loop, and for threads.
 
@@ -33,7 +50,7 @@ class Connections:
     """
 
     def __init__(self, url: str, retries: int = 1) -> None:
-        self._url = url
+        self._url = check_url(url)
         self._retries = retries
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: redis.asyncio.Redis | None = None

@@ -5,22 +5,28 @@ from __future__ import annotations
 from typing import Annotated, Any, TypeAlias
 
 import sniffio
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from frontmcp import ConfigurationError, Option, Plugin, hookimpl
 from frontmcp_redis.changes import RedisChangeBus
-from frontmcp_redis.connection import is_redis
+from frontmcp_redis.connection import check_url, is_redis
 from frontmcp_redis.guards import RedisGuardStore
 from frontmcp_redis.states import RedisStateStore
 
-
-def _redis_url(url: str) -> str:
-    if not is_redis(url):
-        raise ValueError("not the URL of a Redis server")
-    return url
+RedisUrl: TypeAlias = Annotated[str, AfterValidator(check_url)]
 
 
-RedisUrl: TypeAlias = Annotated[str, AfterValidator(_redis_url)]
+class _Store(BaseModel):
+    """The dict that a store of limits may be given as."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    url: RedisUrl
+    lease: float = Field(15, gt=0, allow_inf_nan=False)
+
+
+def _problem(error: Any) -> str:
+    return f"{error['loc'][0]}: {error['msg'].removeprefix('Value error, ')}"
 
 
 class RedisGuards(Plugin):
@@ -34,9 +40,14 @@ class RedisGuards(Plugin):
 
     @hookimpl
     def guard_store(self, config: Any) -> RedisGuardStore | None:
-        if isinstance(config, dict) and is_redis(config.get("url")):
-            return RedisGuardStore(**config)
-        return RedisGuardStore(config) if is_redis(config) else None
+        given = {"url": config} if isinstance(config, str) else config
+        if not isinstance(given, dict) or not is_redis(given.get("url")):
+            return None
+        try:
+            store = _Store.model_validate(given)
+        except ValidationError as error:
+            raise ConfigurationError([f"throttle: store: {_problem(each)}" for each in error.errors()]) from None
+        return RedisGuardStore(store.url, store.lease)
 
 
 class RedisStates(Plugin):
