@@ -291,7 +291,7 @@ async def test_a_denial_is_data_for_programs_too() -> None:
     error = await denial(
         "admin",
         profiles=PROFILES,
-        scope_mapping={"roles": {"admin": ["z", "a"]}, "profiles": {"admin": ["m", "a"], "closer": ["not this"]}},
+        scope_mapping={"roles": {"admin": ["z", "a"]}, "profiles": {"admin": ["m", "a"], "closer": ["not-this"]}},
     )
     assert error is not None
     expected = {"kind": "roles", "path": "roles.any", "missing": ["admin"], "profiles": ["admin"]}
