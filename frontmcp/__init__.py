@@ -6,7 +6,7 @@
 #   direct            the server in-process      claims, loading  who claims which option; who there is
 #   server            the composition root       validation       what is wrong with an option, in words
 #   assembly          the parts put together     checks           what is wrong with a plugin, in words
-#   given             apps and entries in code   hooks, chain     Will, Did, Around; one hook compiled
+#   apps              what a server serves       hooks, chain     Will, Did, Around; one hook compiled
 #   configuration     settings from everywhere   hookspecs        every hook there is
 #   inside            calls that plugins make    registry         which entries there are, by name
 #   lifetime          what starts and stops      entries          what can be called, kind by kind

@@ -59,6 +59,18 @@ def several(keyword: str, given: Iterable[Any]) -> list[Any]:
     return list(given)
 
 
+def several_or_problem(keyword: str, given: Iterable[Any], problems: list[str]) -> list[Any]:
+    """`several`, where what is wrong is told later, together with all else.
+
+    :param problems: takes what is wrong, in words.
+    """
+    try:
+        return several(keyword, given)
+    except ConfigurationError as error:
+        problems.extend(error.problems)
+        return []
+
+
 def keys_of(where: str, given: Any, known: Collection[str]) -> dict[str, Any]:
     """What was given where a dict with some of these keys belongs.
 
@@ -78,3 +90,17 @@ def called(thing: Any) -> str:
     if isinstance(thing, ModuleType) or inspect.isclass(thing) or inspect.isroutine(thing):
         return getattr(thing, "__qualname__", thing.__name__)
     return f"an object of {type(thing).__qualname__}"
+
+
+def info_of(name: Any, version: str | None, info: Any) -> dict[str, Any]:
+    """What clients are told of the server.
+
+    :raises ConfigurationError: the name is no text, or ``info`` no mapping.
+    """
+    if info is not None and not isinstance(info, Mapping):
+        raise ConfigurationError(f'FrontMcp: info= is like {{"name": "desk", "version": "1.0.0"}}, not {called(info)}')
+    name = (info or {}).get("name", name)
+    if name is not None and not isinstance(name, str):
+        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
+    said = {} if name is None else {"name": name}
+    return {**said, "version": version or "0.0.0", **(info or {})}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         """What this needs of a server."""
 
         @property
+        def has_other_servers(self) -> bool: ...
+        @property
         def options(self) -> dict[str, Any]: ...
         @property
         def hooks(self) -> PluginManager: ...
@@ -73,7 +75,7 @@ class Lifetime:
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
         async with self._providers.running(self._served), self.background.running(), AsyncExitStack() as stack:
-            if any(app.upstream is not None for app in self._apps):
+            if self._served.has_other_servers:
                 from frontmcp.upstream import running
 
                 await stack.enter_async_context(running(self._served, self._apps))

@@ -1,6 +1,6 @@
 """`FrontMcp`: the composition root. It gathers what users wrote and what plugins bring, checks it, and serves it.
 
-What it is made of has modules of its own: `given` (what code gave it), `configuration` (the settings of every source),
+What it is made of has modules of its own: `apps` (what it serves), `configuration` (the settings of every source),
 `assembly` (plugins, entries and pipeline, put together anew when those change), `lifetime` (what starts and stops with
 it), `changes` (who hears of changes), `inside` (calls that plugins make), `transports.wire` (what clients ask).
 """
@@ -13,7 +13,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from frontmcp.arguments import keywords_of
+from frontmcp.apps import Apps
+from frontmcp.arguments import info_of, keywords_of, several_or_problem
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
@@ -25,7 +26,6 @@ from frontmcp.definitions.registering import Registers
 from frontmcp.environment import Environment
 from frontmcp.errors import ConfigurationError, unwrap_group
 from frontmcp.events import at_event_depth, event_depth
-from frontmcp.given import Given, info_of, taken
 from frontmcp.inside import Inside
 from frontmcp.lifetime import Lifetime
 from frontmcp.loading import PluginLike, plugin_name
@@ -117,7 +117,7 @@ class FrontMcp(Registers):
     ) -> None:
         self.info = info_of(name, version, info)
         self._problems: list[str] = []
-        take = partial(taken, self._problems)
+        several = partial(several_or_problem, problems=self._problems)
         self._configuration = Configuration(
             {
                 "instructions": instructions,
@@ -127,15 +127,15 @@ class FrontMcp(Registers):
                 "max_call_depth": max_call_depth,
                 "thread_limit": thread_limit,
                 "logging": logging or {},
-                "plugins": take("plugins", plugins),
-                "plugin_order": take("plugin_order", plugin_order),
+                "plugins": several("plugins", plugins),
+                "plugin_order": several("plugin_order", plugin_order),
                 "autoload_plugins": autoload_plugins,
                 **{key: value for key, value in options.items() if value is not None},
             },
-            take("locked", locked),
+            several("locked", locked),
         )
         self._environment = Environment(environment)
-        self._given_providers = take("providers", providers)
+        self._given_providers = several("providers", providers)
         self._given_lifespan = lifespan
         self.threads = Threads(thread_limit)
         self._providers = Providers((each for each in self._given_providers if isinstance(each, Provider)), lifespan)
@@ -148,12 +148,12 @@ class FrontMcp(Registers):
             "workflows": workflows,
             "channels": channels,
         }
-        self._given = Given(self.name, entries, apps, self._problems, self._define)
+        self._apps = Apps(self.name, entries, apps, self._problems, self._define)
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
         self.inside = Inside(self)
-        self.lifetime = Lifetime(self, self._providers, self._changes, self._given.apps)
+        self.lifetime = Lifetime(self, self._providers, self._changes, self._apps.all)
         self.background = self.lifetime.background
         self._wire: Wire | None = None
 
@@ -253,7 +253,7 @@ class FrontMcp(Registers):
 
     def _register(self, definition: Definition) -> None:
         """Register what ``@server.tool`` and its like define."""
-        self._given.own.add(definition)
+        self._apps.own.add(definition)
 
     def _define(self, definition: Definition, app_id: str) -> None:
         """A definition that was added to an app after the server was made."""
@@ -290,8 +290,8 @@ class FrontMcp(Registers):
         return await self._add(as_definition(prompt, "prompts"), app)
 
     async def _add(self, definition: Definition, app: str | None) -> RegisteredEntry:
-        entry = self._checked().add(definition, app or self._given.own.id)
-        self._given.keep(definition, entry.app_id)
+        entry = self._checked().add(definition, app or self._apps.own.id)
+        self._apps.keep(definition, entry.app_id)
         await self._changes.publish(LISTS[entry.list_name])
         return entry
 
@@ -323,7 +323,7 @@ class FrontMcp(Registers):
         if entry is None:
             raise ConfigurationError(f'there is no {noun} "{name}" to remove')
         self._checked().remove(entry)
-        self._given.forget(entry.definition)
+        self._apps.forget(entry.definition)
         await self._changes.publish(LISTS[entry.list_name])
 
     async def replace_entries(self, app_id: str, gone: Sequence[RegisteredEntry], new: Sequence[Definition]) -> None:
@@ -388,7 +388,7 @@ class FrontMcp(Registers):
         assembly.problems[:0] = problems
         assembly.problems += self._configuration.check_options(assembly.plugins.claims, keywords_of(FrontMcp.__init__))
         self._assembly = assembly
-        assembly.fill(self._given.definitions, self._given.own.id)
+        assembly.fill(self._apps.definitions, self._apps.own.id)
         return assembly
 
     @property
@@ -498,7 +498,7 @@ class FrontMcp(Registers):
     @property
     def has_other_servers(self) -> bool:
         """Whether some of its entries are found only once it starts: those of other servers."""
-        return any(app.upstream is not None for app in self._given.apps)
+        return any(app.upstream is not None for app in self._apps.all)
 
     @property
     def started(self) -> bool:

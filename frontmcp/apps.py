@@ -1,24 +1,26 @@
-"""What a server was given in code: its name, its apps and what they define."""
+"""The apps of a server, its own among them, and everything they define."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from frontmcp.arguments import called, several
+from frontmcp.arguments import several_or_problem
 from frontmcp.definitions.app import App, as_definition, slug
 from frontmcp.definitions.base import Definition
 from frontmcp.errors import ConfigurationError
 
 
-class Given:
-    """The apps of one server, its own among them, and what they define.
+class Apps:
+    """The apps of one server.
 
     :param name: the server's.
     :param entries: of its own app, by noun.
+    :param others: `App` objects and classes decorated with `App`.
     :param problems: takes what is wrong, in words.
     :param added: is told of what is defined later, and of the id of its app.
     :ivar own: the server's own app.
+    :ivar all: its own first.
     :ivar definitions: everything defined, with the id of its app, in order.
     """
 
@@ -26,15 +28,15 @@ class Given:
         self,
         name: str,
         entries: Mapping[str, Iterable[Any]],
-        apps: Iterable[Any],
+        others: Iterable[Any],
         problems: list[str],
         added: Callable[[Definition, str], None],
     ) -> None:
         self._added = added
         self.own = _own_app(name, entries, problems)
-        self.apps = [self.own, *_read_apps(apps, problems)]
+        self.all = [self.own, *_read_apps(others, problems)]
         self.definitions: list[tuple[str, Definition]] = []
-        for app in self.apps:
+        for app in self.all:
             self.definitions.extend((app.id, definition) for definition in app.definitions)
             app.subscribe(self._define)
 
@@ -51,15 +53,6 @@ class Given:
         self.definitions = [(app, each) for app, each in self.definitions if each is not definition]
 
 
-def taken(problems: list[str], keyword: str, given: Iterable[Any]) -> list[Any]:
-    """`several`, where what is wrong is told later, together with all else."""
-    try:
-        return several(keyword, given)
-    except ConfigurationError as error:
-        problems.extend(error.problems)
-        return []
-
-
 def _own_app(name: str, entries: Mapping[str, Iterable[Any]], problems: list[str]) -> App:
     try:
         app = App(id=slug(name))
@@ -67,7 +60,7 @@ def _own_app(name: str, entries: Mapping[str, Iterable[Any]], problems: list[str
         problems.append(str(error))
         app = App(id="server")
     for noun, targets in entries.items():
-        for target in taken(problems, noun, targets):
+        for target in several_or_problem(noun, targets, problems):
             try:
                 app.add(as_definition(target, noun))
             except ConfigurationError as error:
@@ -77,7 +70,7 @@ def _own_app(name: str, entries: Mapping[str, Iterable[Any]], problems: list[str
 
 def _read_apps(apps: Iterable[Any], problems: list[str]) -> list[App]:
     found: list[App] = []
-    for given in taken(problems, "apps", apps):
+    for given in several_or_problem("apps", apps, problems):
         try:
             app = App.of(given)
             if app.id in {other.id for other in found}:
@@ -86,17 +79,3 @@ def _read_apps(apps: Iterable[Any], problems: list[str]) -> list[App]:
         except ConfigurationError as error:
             problems.extend(error.problems)
     return found
-
-
-def info_of(name: Any, version: str | None, info: Any) -> dict[str, Any]:
-    """What clients are told of the server.
-
-    :raises ConfigurationError: the name is no text, or ``info`` no mapping.
-    """
-    if info is not None and not isinstance(info, Mapping):
-        raise ConfigurationError(f'FrontMcp: info= is like {{"name": "desk", "version": "1.0.0"}}, not {called(info)}')
-    name = (info or {}).get("name", name)
-    if name is not None and not isinstance(name, str):
-        raise ConfigurationError(f"FrontMcp: the name is text, not {called(name)}; what is served goes to tools=[…]")
-    said = {} if name is None else {"name": name}
-    return {**said, "version": version or "0.0.0", **(info or {})}
