@@ -8,8 +8,8 @@
 #   assembly          the parts put together     checks           what is wrong with a plugin, in words
 #   apps              what a server serves       hooks, chain     Will, Did, Around; one hook compiled
 #   configuration     settings from everywhere   hookspecs        every hook there is
-#   inside            calls that plugins make    registry         which entries there are, by name
-#   lifetime          what starts and stops      entries          what can be called, kind by kind
+#   lifetime          what starts and stops      registry         which entries there are, by name
+#   plugin_calls      calls that plugins make    entries          what can be called, kind by kind
 #   transports        stdio, HTTP, memory
 #   pipeline          the road of a call
 #   upstream          servers behind apps

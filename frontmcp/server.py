@@ -2,7 +2,7 @@
 
 What it is made of has modules of its own: `apps` (what it serves), `configuration` (the settings of every source),
 `assembly` (plugins, entries and pipeline, put together anew when those change), `lifetime` (what starts and stops with
-it), `changes` (who hears of changes), `inside` (calls that plugins make), `transports.wire` (what clients ask).
+it), `changes` (who hears of changes), `plugin_calls` (calls that plugins make), `transports.wire` (what clients ask).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from frontmcp.definitions.registering import Registers
 from frontmcp.environment import Environment
 from frontmcp.errors import ConfigurationError, unwrap_group
 from frontmcp.events import at_event_depth, event_depth
-from frontmcp.inside import Inside
 from frontmcp.lifetime import Lifetime
 from frontmcp.loading import PluginLike, plugin_name
 from frontmcp.logs import LogOptions, configure_logging
 from frontmcp.pipeline import Pipeline
+from frontmcp.plugin_calls import PluginCalls
 from frontmcp.plugins import PluginManager
 from frontmcp.providers import Lifespan, Provider, Providers, check_lifespan, check_providers
 from frontmcp.registry import Entry as RegisteredEntry
@@ -152,7 +152,7 @@ class FrontMcp(Registers):
         self._assembly: Assembly | None = None
         self._state_store: StateStore | None = None
         self._changes = ChangeFeed()
-        self.inside = Inside(self)
+        self.plugin_calls = PluginCalls(self)
         self.lifetime = Lifetime(self, self._providers, self._changes, self._apps.all)
         self.background = self.lifetime.background
         self._wire: Wire | None = None
@@ -460,8 +460,8 @@ class FrontMcp(Registers):
         parent: Call | None = None,
         scope: Mapping[str, Entry] | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Call an entry from a plugin, through the whole road; parameters as those of `Inside.new_call`."""
-        call = self.inside.new_call(
+        """Call an entry from a plugin, through the whole road; parameters as those of `PluginCalls.new_call`."""
+        call = self.plugin_calls.new_call(
             target,
             arguments,
             origin=origin,

@@ -107,7 +107,7 @@ class Asking(Protocol):
     async def leave(self, answer: Callable[[str], Awaitable[Mapping[str, Any]]]) -> NoReturn:
         """Leave the request: its body is unwound, and the client gets what ``answer`` gives.
 
-        :param answer: given the state with which `Inside.resumed_call` goes on elsewhere.
+        :param answer: given the state with which `PluginCalls.resumed_call` goes on elsewhere.
         """
         ...
 

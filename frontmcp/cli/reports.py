@@ -91,7 +91,7 @@ def _why_unlisted(server: FrontMcp, caller: Caller, entry: Any) -> str:
     visibility = entry.options.get("visibility")
     if visibility in ("hidden", "internal"):
         return str(visibility)
-    call = server.inside.new_call(entry, caller=caller, origin="client", surface="mcp")
+    call = server.plugin_calls.new_call(entry, caller=caller, origin="client", surface="mcp")
     call.listing = True
     visible = entry.plan.visible
     return "not available here" if visible is not None and False in visible(call, entry) else "not for this caller"

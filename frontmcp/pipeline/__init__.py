@@ -302,9 +302,14 @@ class Pipeline:
     # Lists
 
     async def reachable(
-        self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None, listed: bool
+        self, parent: Call, entries: Iterable[Entry], *, surface: Surface | None = None, listed: bool = False
     ) -> list[Entry]:
-        """Those entries that a call made by a body would find, and not be refused whatever its arguments are."""
+        """Those entries that a call made by a body would find, and not be refused whatever its arguments are.
+
+        :param parent: the call of the body.
+        :param surface: where its calls come from.
+        :param listed: only those that a list on that surface shows.
+        """
         return [entry for entry in entries if await self._lists.may_reach(parent, entry, surface, listed=listed)]
 
     async def list_entries(

@@ -312,7 +312,7 @@ class Run:
         """Call a tool along the whole road, as the caller of the agent."""
         server, by_name = self._call.server, self._offer.by_name
         offered = by_name.get(wanted.name)
-        call = server.inside.new_call(
+        call = server.plugin_calls.new_call(
             wanted.name if offered is None else offered.entry,
             read_arguments(wanted.arguments),
             origin="agent",

@@ -82,14 +82,16 @@ class Offers:
         if self._always is not None:
             return self._always
         server = call.server
-        offer = self._of_its_own(await server.inside.reachable(call, self._within(depth, self._own), surface="agent"))
+        offer = self._of_its_own(await server.pipeline.reachable(call, self._within(depth, self._own), surface="agent"))
         if self._execution.inherit_parent_tools:
             beside = [each for each in _beside(call) if each.kind == "tool" and each not in self._own]
             names = Counter(each.name for each in beside)
-            for entry in await server.inside.reachable(call, beside, surface="agent", listed=True):
+            for entry in await server.pipeline.reachable(call, beside, surface="agent", listed=True):
                 offer.add(entry, entry.name if names[entry.name] == 1 else entry.listed_name, own=False)
         if self._swarm.can_see_other_agents:
-            for entry in await server.inside.reachable(call, self._within(depth, self._others(call)), surface="agent"):
+            for entry in await server.pipeline.reachable(
+                call, self._within(depth, self._others(call)), surface="agent"
+            ):
                 offer.add(entry, entry.name, own=False)
         return offer
 

@@ -82,7 +82,7 @@ class RunAttempt:
     def call(self, entry: Any, peer: type[RunPeer] = RunPeer) -> Call:
         """The call that this attempt is."""
         run = self.run
-        call: Call = self.server.inside.new_call(
+        call: Call = self.server.plugin_calls.new_call(
             entry, run.input, origin="job", surface="job", caller=run.owner.caller()
         )
         call.request.peer = peer(self.journal)

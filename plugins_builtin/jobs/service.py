@@ -126,7 +126,7 @@ class Service:
         :raises InvalidInputError: the caller can reach no such job or workflow, or the input does not fit.
         :raises AccessDeniedError: the caller may not start it.
         """
-        wanted = self.server.inside.new_call(
+        wanted = self.server.plugin_calls.new_call(
             name, _json(arguments, kind), origin=call.origin, surface=call.surface, parent=call, kind=kind
         )
         wanted.scope = None

@@ -124,7 +124,9 @@ class Tasks:
         request.protocol_version = context["version"]
         request.client_capabilities = ClientCapabilities.model_validate(context["capabilities"])
         request.peer = RunPeer(journal)
-        call = server.inside.resumed_call(entry, run.input, request=request, state=context["state"], put=going.put)
+        call = server.plugin_calls.resumed_call(
+            entry, run.input, request=request, state=context["state"], put=going.put
+        )
         call.surface = context["surface"]
         call.attempt_of_run = RunAttempt(server, run, journal, 1)
         try:

@@ -183,7 +183,7 @@ class Walk:
             outcome = Outcome(state=RunState.FAILED, error=kept)
             return {"outcome": outcome.model_dump(mode="json"), "again": False}
         job = self._jobs[step.id]
-        call = self._server.inside.new_call(job, arguments, origin="job", surface="job", parent=self._call)
+        call = self._server.plugin_calls.new_call(job, arguments, origin="job", surface="job", parent=self._call)
         call.attempt_of_run = RunAttempt(self._server, self._run, self._journal, number)
         return await attempt(call, step.timeout_ms or job.definition.timeout_ms)
 

@@ -1,14 +1,13 @@
-"""Calls from inside a server: those that plugins make, for jobs, agents and channels."""
+"""Calls that plugins make, for jobs, agents and channels: no client makes them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frontmcp.asking import Resumed, State
 from frontmcp.call import Call, Caller, Entry, Origin, Question, RequestContext, Sought, Surface
 from frontmcp.pipeline import Pipeline
-from frontmcp.registry import Entry as RegisteredEntry
 
 if TYPE_CHECKING:
     from frontmcp.interfaces import StateStore
@@ -23,8 +22,8 @@ class Served(Protocol):
     def state_store(self) -> StateStore: ...
 
 
-class Inside:
-    """Makes calls that no client makes, for ``server.pipeline.start``; `FrontMcp.call` makes one and starts it."""
+class PluginCalls:
+    """Makes calls for ``server.pipeline.start``; `FrontMcp.call` makes one and starts it."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -93,19 +92,3 @@ class Inside:
         call = self.new_call(entry, arguments, origin="client", request=request)
         call.attempt = resumed.attempt
         return call
-
-    async def reachable(
-        self,
-        parent: Call,
-        entries: Iterable[RegisteredEntry],
-        *,
-        surface: Surface | None = None,
-        listed: bool = False,
-    ) -> list[RegisteredEntry]:
-        """Those entries that a call made by a body would find, and not be refused whatever its arguments are.
-
-        :param parent: the call of the body.
-        :param surface: where its calls come from.
-        :param listed: only those that a list on that surface shows.
-        """
-        return await self._served.pipeline.reachable(parent, entries, surface=surface, listed=listed)
