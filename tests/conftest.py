@@ -8,6 +8,8 @@ from collections.abc import Generator
 
 import pytest
 
+OF_PYTHON = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
@@ -18,7 +20,7 @@ def pytest_configure() -> None:
     """Let no settings of who runs the tests reach servers in them, and let those that they start see an interrupt:
     who runs the tests in the background has it ignored, for all.
     """
-    for name in [name for name in os.environ if name.startswith("FRONTMCP_")]:
+    for name in [name for name in os.environ if name.startswith("FRONTMCP_") or name in OF_PYTHON]:
         del os.environ[name]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

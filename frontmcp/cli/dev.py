@@ -14,7 +14,8 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable
-from importlib.util import find_spec
+from contextlib import suppress
+from importlib.util import cache_from_source, find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
@@ -73,6 +74,14 @@ def watched_folder(target: Target) -> Path:
     return Path(origin).parent if origin is not None else target.folder
 
 
+def forget_compiled(files: Iterable[str]) -> None:
+    """Drop what Python kept of these files: one saved twice in a second, at one length, is unchanged for it."""
+    for file in files:
+        if file.endswith(".py"):
+            with suppress(OSError):
+                Path(cache_from_source(file)).unlink()
+
+
 class Parent:
     """Holds the socket, and the child that serves."""
 
@@ -97,9 +106,10 @@ class Parent:
             self._child = None
             say("error: the server has stopped, see above; waiting for a change")
 
-    def _reload(self, changes: Iterable[tuple[Change, str]]) -> None:
+    def _reload(self, changes: Collection[tuple[Change, str]]) -> None:
         """Load the target in a new child, and let it take over if that went well."""
         began = time.monotonic()
+        forget_compiled(file for _, file in changes)
         child = Child(self._context, self._source)
         answer = child.answer()
         if not isinstance(answer, HttpOptions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import anyio
@@ -61,6 +62,20 @@ async def test_changes_are_served_and_broken_ones_survived(serve, write):
     processes = psutil.Process(served.process.pid).children(recursive=True)
     assert served.stop() == 0
     assert psutil.wait_procs(processes, SECONDS)[1] == []
+
+
+async def test_a_change_of_the_same_second_and_length_is_served(serve, write, folder):
+    write("desk.py", desk(1))
+    saved = (folder / "desk.py").stat()
+    served = serve("dev", "desk.py", "--port", "0")
+    url = served.url()
+    assert await text_of(url, "version") == "1"
+
+    (folder / "new").write_text(desk(2))
+    os.utime(folder / "new", ns=(saved.st_atime_ns, saved.st_mtime_ns))
+    (folder / "new").replace(folder / "desk.py")
+    served.line("^reloaded desk.py")
+    assert await text_of(url, "version") == "2"
 
 
 async def test_it_starts_with_a_broken_file_and_ends_with_an_interrupt(serve, write):

@@ -394,14 +394,23 @@ async def test_a_client_need_not_be_told(mcp: Any) -> None:
 
 @pytest.fixture
 def failing() -> FrontMcp:
-    model = ScriptedModel(ModelUnavailableError(), lambda request: anyio.sleep_forever())
-    return FrontMcp("desk", agents=[agent(model, execution={"enable_auto_progress": True, "timeout": 50})])
+    down, slow = ScriptedModel(ModelUnavailableError()), ScriptedModel(lambda request: anyio.sleep_forever())
+    return FrontMcp(
+        "desk",
+        agents=[
+            agent(down, name="down", execution={"enable_auto_progress": True}),
+            agent(slow, name="slow", execution={"enable_auto_progress": True, "timeout": 50}),
+        ],
+    )
 
 
 @serving("failing")
 async def test_the_client_is_told_that_it_failed(mcp: Any) -> None:
-    for code, error in (("MODEL_UNAVAILABLE", "ModelUnavailableError"), ("AGENT_TIMEOUT", "AgentTimeoutError")):
-        (await mcp.tools.call("invoke_helper", {"query": "?"})).assert_error(code)
+    for name, code, error in (
+        ("invoke_down", "MODEL_UNAVAILABLE", "ModelUnavailableError"),
+        ("invoke_slow", "AGENT_TIMEOUT", "AgentTimeoutError"),
+    ):
+        (await mcp.tools.call(name, {"query": "?"})).assert_error(code)
         assert mcp.notifications.progress()[-1].message == f"Agent failed: {error}"
 
 
