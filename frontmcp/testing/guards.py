@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,17 @@ class GuardStoreKit:
             for _ in range(200):
                 group.start_soon(hit)
         assert waits.count(None) == 17
+
+    async def test_no_window_has_more_than_the_limit(self, store: GuardStore) -> None:
+        key, passed = new_key(), list[tuple[float, float]]()
+        while len(passed) < 16:
+            asked = time.monotonic()
+            wait = await store.hit(key, limit=5, window=0.1)
+            if wait is None:
+                passed.append((asked, time.monotonic()))
+            await anyio.sleep(0.007 if wait is None else wait / 2)
+        # Each was counted between its question and its answer.
+        assert all(passed[index + 5][1] - passed[index][0] >= 0.1 for index in range(len(passed) - 5))
 
     async def test_there_are_as_many_slots_as_the_limit(self, store: GuardStore) -> None:
         key = new_key()

@@ -71,16 +71,24 @@ class Counter:
                 await slot.release()
 
     async def _slot(self, call: Call, limit: Concurrency, what: str, name: str) -> GuardSlot:
-        waits = 0 if _held_by_callers(call, limit) else limit.queue_timeout_ms
-        acquiring = self.store.acquire(
-            self._key("slots", call, limit, what), limit=limit.max_concurrent, timeout=waits / 1000
-        )
+        key = self._key("slots", call, limit, what)
+        waits = limit.queue_timeout_ms
+        if waits and self._is_held_by_callers(key, call, limit, what):
+            waits = 0
+        acquiring = self.store.acquire(key, limit=limit.max_concurrent, timeout=waits / 1000)
         slot = await self._answer(acquiring, limit, name, UNCOUNTED)
         if slot is not None:
             return slot
         if waits:
             raise QueueTimeoutError(name, waits)
         raise ConcurrencyLimitError(name, limit.max_concurrent)
+
+    def _is_held_by_callers(self, key: str, call: Call, limit: Concurrency, what: str) -> bool:
+        """Whether waiting is in vain: the calls that wait for this one hold every slot."""
+        holders = [caller for caller in _callers(call) if caller.entry is call.entry]
+        if len(holders) < limit.max_concurrent:
+            return False
+        return sum(self._key("slots", each, limit, what) == key for each in holders) >= limit.max_concurrent
 
     def _key(self, kind: str, call: Call, limit: Limit, what: str) -> str:
         who = partition(call, limit.partition_by)
@@ -137,13 +145,6 @@ def _release_after(orphans: Sequence[Orphan], slot: GuardSlot) -> None:
         orphans[0].when_ended(lambda: _release_after(orphans[1:], slot))
     else:
         slot.release_later()
-
-
-def _held_by_callers(call: Call, limit: Concurrency) -> bool:
-    """Whether waiting is in vain: the calls that wait for this one hold every slot."""
-    if not isinstance(limit.partition_by, str):
-        return False
-    return sum(caller.entry is call.entry for caller in _callers(call)) >= limit.max_concurrent
 
 
 def _callers(call: Call) -> Iterator[Call]:

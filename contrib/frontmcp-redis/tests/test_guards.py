@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,6 +136,25 @@ async def _until(condition: Any) -> None:
     with anyio.fail_after(PATIENCE):
         while not condition():  # noqa: ASYNC110
             await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600])
+async def test_clocks_of_processes_may_differ(url: str, ahead: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = RedisGuardStore(url, lease=30), RedisGuardStore(url, lease=30)
+    rate, slots = (f"clocks:{kind}:{ahead}" for kind in ("rate", "slots"))
+    assert await here.hit(rate, limit=1, window=60) is None
+    held = await here.acquire(slots, limit=1, timeout=0)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + ahead)
+    wait = await there.hit(rate, limit=1, window=60)
+    assert wait is not None
+    assert 0 < wait <= 60
+    assert await there.acquire(slots, limit=1, timeout=0) is None
+    monkeypatch.undo()
+    assert held is not None
+    await held.release()
+    for store in (here, there):
+        await store.aclose()
 
 
 async def test_keys_end_with_their_window(url: str) -> None:

@@ -368,6 +368,24 @@ class TestConcurrency:
                 assert await say("again", depth=2) == "2"
                 assert (await say("again", depth=3)).startswith("CONCURRENCY_LIMIT")
 
+    async def test_a_function_tells_apart_the_slots_of_a_tool_that_calls_itself(self) -> None:
+        @Tool(
+            concurrency={
+                "max_concurrent": 1,
+                "queue_timeout_ms": 60_000,
+                "partition_by": lambda call: call.input["names"][0],
+            }
+        )
+        async def again(ctx: ToolContext, names: list[str]) -> str:
+            if names[1:]:
+                await ctx.call_tool("again", {"names": names[1:]})
+            return "done"
+
+        async with calling(again) as say:
+            with anyio.fail_after(PATIENCE):
+                assert await say("again", names=["a", "b", "c"]) == "done"
+                assert await say("again", names=["a", "b", "a"]) == FULL.replace("wait", "again")
+
     async def test_an_abandoned_thread_keeps_its_slot_until_it_ends(self) -> None:
         let_go, ended = threading.Event(), threading.Event()
 
@@ -453,6 +471,19 @@ class TestTimeout:
             assert await say("quick") == "false"
 
 
+async def _asked(server: FrontMcp, kind: str, name: str, ip: str) -> None:
+    request = RequestContext(Caller.anonymous(), "http")
+    request.client_ip = ip
+    if kind == "completion":
+        await server.pipeline.complete(server.pipeline.client_call(request, name, None, kind="prompt"), "about", "", {})
+    else:
+        await server.pipeline.run(server.pipeline.client_call(request, name, {}, kind=kind))  # type: ignore[arg-type]
+
+
+def _note(about: str = "") -> str:
+    return "note"
+
+
 class TestThrottle:
     async def test_global_limits_count_clients_calls_and_not_inner_ones(self) -> None:
         @Tool
@@ -510,6 +541,18 @@ class TestThrottle:
             assert (refused.value.code, str(refused.value)) == ("IP_BLOCKED", 'IP address "10.1.1.1" is blocked')
             await direct.call_tool("ping", metadata={"client_ip": "192.168.1.1"})
             await direct.call_tool("ping")
+
+    async def test_addresses_are_refused_whatever_is_asked(self) -> None:
+        server = FrontMcp("desk", throttle={"ip_filter": {"deny": ["10.0.0.0/8"]}})
+        server.resource("note://one", name="one")(lambda: "one")
+        server.prompt(name="note")(_note).complete("about")(lambda value: ["tickets"])
+        async with server.running():
+            for kind, name in (("resource", "note://one"), ("prompt", "note"), ("completion", "note")):
+                for ip in ("::ffff:10.1.1.1", "10.1.1.1"):
+                    with pytest.raises(PublicMcpError) as refused:
+                        await _asked(server, kind, name, ip)
+                    assert refused.value.code == "IP_BLOCKED"
+                await _asked(server, kind, name, "11.1.1.1")
 
     async def test_an_http_client_without_an_address_is_on_no_list(self) -> None:
         server = FrontMcp("desk", tools=[limited()], throttle={"ip_filter": {"allow": ["10.0.0.0/8"]}})
