@@ -389,14 +389,14 @@ class TestConcurrency:
     async def test_an_abandoned_thread_keeps_its_slot_until_it_ends(self) -> None:
         let_go, ended = threading.Event(), threading.Event()
 
-        @Tool(concurrency={"max_concurrent": 1}, timeout={"execute_ms": 50})
+        @Tool(concurrency={"max_concurrent": 1}, timeout={"execute_ms": 200})
         def stubborn() -> str:
             let_go.wait(PATIENCE)
             ended.set()
             return "late"
 
         async with calling(stubborn) as say:
-            assert await say("stubborn") == 'EXECUTION_TIMEOUT Execution of "stubborn" timed out after 50ms'
+            assert await say("stubborn") == 'EXECUTION_TIMEOUT Execution of "stubborn" timed out after 200ms'
             assert await say("stubborn") == FULL.replace("wait", "stubborn")
             let_go.set()
             with anyio.fail_after(PATIENCE):
@@ -426,7 +426,7 @@ class TestTimeout:
         reasons: list[Any] = []
         done = threading.Event()
 
-        @Tool(timeout={"execute_ms": 20})
+        @Tool(timeout={"execute_ms": 200})
         def slow(ctx: ToolContext) -> str:
             signal = ctx.signal
             while not signal.aborted and not done.wait(0.002):
