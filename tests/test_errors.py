@@ -39,6 +39,7 @@ from frontmcp.errors import (
     nearest,
     sendable,
     shorten,
+    to_error_data,
     to_result,
     unwrap_group,
 )
@@ -173,6 +174,14 @@ def test_text_that_can_not_be_sent_is_escaped() -> None:
     result = to_result(PublicMcpError("half \ud800 of a pair"), production=False)
     assert text_of(result) == "half \\ud800 of a pair"
     assert sendable("Grüße") == "Grüße"
+
+
+def test_data_that_can_not_be_sent_is_shown() -> None:
+    error = PublicMcpError("no", data={"half \ud800": ["\ud800", float("nan")], "whole": 7})
+    (told, meta) = to_error_data(error, production=True).data, to_result(error, production=True).meta
+    assert meta is not None
+    for data in (told, meta["data"]):
+        assert (data["half ?"], data["whole"]) == (["?", "NaN"], 7)
 
 
 class Mute(Exception):

@@ -47,6 +47,7 @@ from frontmcp.errors.tree import WorkflowNotFoundError as WorkflowNotFoundError
 from frontmcp.errors.words import describe as describe
 from frontmcp.errors.words import nearest as nearest
 from frontmcp.errors.words import sendable as sendable
+from frontmcp.errors.words import sendable_data as sendable_data
 from frontmcp.errors.words import shorten as shorten
 from frontmcp.errors.words import unknown_store as unknown_store
 from frontmcp.errors.words import unwrap_group as unwrap_group

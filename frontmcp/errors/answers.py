@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, ErrorData, TextContent
 
 from frontmcp.errors.stacks import tell_users_stack, user_stack
 from frontmcp.errors.tree import FrontMcpError, InternalMcpError
-from frontmcp.errors.words import describe, sendable
+from frontmcp.errors.words import describe, sendable, sendable_data
 
 logger = logging.getLogger("frontmcp.errors")
 logger.addFilter(tell_users_stack)
@@ -43,7 +43,7 @@ def to_result(error: FrontMcpError, *, production: bool, fields: Mapping[str, st
     error_id = new_error_id()
     meta: dict[str, Any] = {"errorId": error_id, "code": error.code, "timestamp": datetime.now(UTC).isoformat()}
     if error.data and (error.public or not production):
-        meta["data"] = error.data
+        meta["data"] = sendable_data(error.data)
     if not production:
         meta["stack"] = sendable(user_stack(error))
     text = sendable(public_text(error, error_id, production=production))
@@ -59,7 +59,7 @@ def to_error_data(error: FrontMcpError, *, production: bool, fields: Mapping[str
     error_id = new_error_id()
     text = sendable(public_text(error, error_id, production=production))
     log_error(error, error_id, fields)
-    details = (error.data or {}) if error.public or not production else {}
+    details = sendable_data(error.data or {}) if error.public or not production else {}
     return ErrorData(code=error.rpc_code, message=text, data={**details, "code": error.code, "errorId": error_id})
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import pydantic_core
 
 
 def describe(error: BaseException | None) -> str:
@@ -60,3 +63,15 @@ def unwrap_group(error: BaseException) -> BaseException:
 def sendable(text: str) -> str:
     """``text`` with what UTF-8 can't carry, such as half of a surrogate pair, escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def sendable_data(data: Any) -> Any:
+    """``data`` as JSON that can be written: what is none is shown as Python shows it."""
+    if isinstance(data, str):
+        return sendable(data)
+    shown = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
+    try:
+        pydantic_core.to_json(shown)
+    except ValueError:
+        return json.loads(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace"))
+    return shown

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from typing import Any, Final
+from typing import Final
 
 import mcp_types as types
-import pydantic_core
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from frontmcp.call import LEVELS, Answer, Message, ProgressUpdate, Question
-from frontmcp.errors import ClientAnswerError, sendable
+from frontmcp.errors import ClientAnswerError, sendable, sendable_data
 from frontmcp.transports.questions import RESULTS, answer_of, request_of
 from frontmcp.transports.sdk import Ctx, connection_of, trace_of
 
@@ -46,7 +44,7 @@ class ClientPeer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             await self._ctx.session.send_log_message(
-                message.level, _log_data(message.data), message.logger, related_request_id=self._ctx.request_id
+                message.level, sendable_data(message.data), message.logger, related_request_id=self._ctx.request_id
             )
 
     async def close_stream(self) -> None:
@@ -77,15 +75,3 @@ class ClientPeer:
         await self._ctx.session.send_notification(
             types.ElicitCompleteNotification(params=params), related_request_id=self._ctx.request_id
         )
-
-
-def _log_data(data: Any) -> Any:
-    """What a log message says, as JSON that can be written: what is none is shown as Python shows it."""
-    if isinstance(data, str):
-        return sendable(data)
-    shown = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
-    try:
-        pydantic_core.to_json(shown)
-    except ValueError:
-        return json.loads(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace"))
-    return shown
