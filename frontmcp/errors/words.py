@@ -69,9 +69,10 @@ def sendable_data(data: Any) -> Any:
     """``data`` as JSON that can be written: what is none is shown as Python shows it."""
     if isinstance(data, str):
         return sendable(data)
-    shown = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
     try:
-        pydantic_core.to_json(shown)
+        data = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
+        pydantic_core.to_json(data)
     except ValueError:
-        return json.loads(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace"))
-    return shown
+        written = json.dumps(data, default=repr, skipkeys=True, ensure_ascii=False).encode("utf-8", "replace")
+        return pydantic_core.to_jsonable_python(json.loads(written), inf_nan_mode="strings")
+    return data
