@@ -15,7 +15,7 @@ from frontmcp.transports.answers import ANSWER, Answer, refusal
 
 
 class Identifying(Protocol):
-    """What admission needs of `Senders`."""
+    """What admission needs of `Callers`."""
 
     async def identify(self, http: Request) -> None: ...
 
@@ -26,14 +26,14 @@ class Admission:
     What reads HTTP for uvicorn may leave whitespace around the values of headers, which means nothing (RFC 9110, 5.5).
     """
 
-    def __init__(self, app: ASGIApp, senders: Identifying) -> None:
+    def __init__(self, app: ASGIApp, callers: Identifying) -> None:
         self._app = app
-        self._senders = senders
+        self._callers = callers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
         try:
-            await self._senders.identify(Request(scope))
+            await self._callers.identify(Request(scope))
         except AuthenticationError as error:
             said = ErrorData(code=INVALID_REQUEST, message=sendable(error.text))
             await refusal(Challenge(error.status, error.challenge), said)(scope, receive, send)

@@ -69,8 +69,8 @@ def http_app(
         )
     wire = served.wire
     warn_of_missing_descriptions(served.pipeline.registry)
-    wire.senders.trusted_proxy_depth = options.trusted_proxy_depth
-    wire.senders.security = _security(options)
+    wire.callers.trusted_proxy_depth = options.trusted_proxy_depth
+    wire.callers.security = _security(options)
     wire.sessions = sessions = _sessions(wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
     _check_paths({route.path for route in provided if hasattr(route, "path")}, options.path)
@@ -80,7 +80,7 @@ def http_app(
     guarded = PostGuard(StreamableHTTPASGIApp(sessions), wire.in_flight, **limits)
     return HttpApp(
         routes=[
-            Route(options.path, Admission(guarded, wire.senders)),
+            Route(options.path, Admission(guarded, wire.callers)),
             Route("/healthz", _healthy),
             Route("/readyz", _ready(served)),
             *provided,
@@ -115,7 +115,7 @@ def _sessions(wire: Wire, options: HttpOptions) -> StreamableHTTPSessionManager:
         wire.server,
         stateless=options.stateless,
         json_response=options.json_response,
-        security_settings=wire.senders.security,
+        security_settings=wire.callers.security,
         max_request_body_size=options.max_body,
         retry_interval=round(options.retry_interval * 1000),
         session_idle_timeout=options.session_idle_timeout,

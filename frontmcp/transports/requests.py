@@ -11,11 +11,11 @@ from mcp.server.connection import Connection
 from frontmcp.authentication import AuthenticationRequest
 from frontmcp.call import Caller, RequestContext
 from frontmcp.errors import PublicMcpError
+from frontmcp.transports.callers import CALLER, Callers
 from frontmcp.transports.changes import Changes
 from frontmcp.transports.failures import Failures
 from frontmcp.transports.peer import ClientPeer
 from frontmcp.transports.sdk import Ctx, connection_of, hops_of, is_modern, trace_of
-from frontmcp.transports.senders import CALLER, Senders
 
 ANONYMOUS: Final = uuid.UUID("6f0a3c51-6f1a-4f0e-9a59-0f5be1f5c1a8")
 
@@ -26,8 +26,8 @@ class Requests:
     :ivar transport: how requests come that do not come over HTTP.
     """
 
-    def __init__(self, senders: Senders, changes: Changes, failures: Failures) -> None:
-        self._senders = senders
+    def __init__(self, callers: Callers, changes: Changes, failures: Failures) -> None:
+        self._callers = callers
         self._changes = changes
         self._failures = failures
         self.transport = "memory"
@@ -40,14 +40,14 @@ class Requests:
         session, connection, http = ctx.session, connection_of(ctx), ctx.request
         modern = is_modern(ctx)
         headers: Mapping[str, str] = http.headers if http is not None else {}
-        client_ip = self._senders.client_ip(http) if http is not None else None
+        client_ip = self._callers.client_ip(http) if http is not None else None
         transport = "http" if http is not None else self.transport
         if not modern:
             self._changes.track(connection)
         if http is not None and CALLER in http.scope:
             caller = http.scope[CALLER]
         else:
-            caller = await self._senders.find(AuthenticationRequest(transport, headers, client_ip))
+            caller = await self._callers.find(AuthenticationRequest(transport, headers, client_ip))
         caller = caller or _anonymous(connection, headers, modern=modern)
         if not modern and connection.state.setdefault("frontmcp.owner", caller.key) != caller.key:
             raise PublicMcpError("This session belongs to another user", "SESSION_OWNED")

@@ -19,6 +19,7 @@ from frontmcp.asking import STATE_SECONDS
 from frontmcp.call import SERVED_BY, Caller, RequestContext, Sought
 from frontmcp.errors import FrontMcpError
 from frontmcp.registry import CompletableEntry, ListName, Registry, ToolEntry
+from frontmcp.transports.callers import Callers
 from frontmcp.transports.calls import Calls
 from frontmcp.transports.changes import Changes
 from frontmcp.transports.extensions import extend, extensions_of
@@ -29,7 +30,6 @@ from frontmcp.transports.listing import Lists
 from frontmcp.transports.peer import set_level
 from frontmcp.transports.requests import Requests
 from frontmcp.transports.sdk import Ctx, is_modern
-from frontmcp.transports.senders import Senders
 from frontmcp.transports.served import Served
 from frontmcp.transports.subscriptions import Subscriptions
 from frontmcp.transports.suspending import Suspending
@@ -63,7 +63,7 @@ class Wire:
 
     :ivar server: the SDK's server, for every transport.
     :ivar changes: who is told of changes.
-    :ivar senders: finds who sends a request.
+    :ivar callers: finds who makes a request.
     :ivar requests: makes the context of a request.
     :ivar in_flight: requests of older sessions over HTTP.
     :ivar sessions: the SDK's manager of HTTP sessions, once it is served over HTTP.
@@ -76,8 +76,8 @@ class Wire:
         self._lists = Lists(self._pipeline, served.list_options, AESGCMRequestStateCodec(keys))
         self._failures = Failures(served)
         self.changes = Changes()
-        self.senders = Senders(served.hooks)
-        self.requests = Requests(self.senders, self.changes, self._failures)
+        self.callers = Callers(served.hooks)
+        self.requests = Requests(self.callers, self.changes, self._failures)
         self._subscriptions = Subscriptions(self._pipeline, self.requests, self._failures, self.changes)
         self.in_flight = InFlight()
         self.sessions: Any = None

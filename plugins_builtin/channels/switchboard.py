@@ -89,7 +89,7 @@ class Switchboard:
                     source.path,
                 )
             handle = partial(self.handle, feed)
-            routes.append(Route(source.path, Webhook(feed.name, source, handle, self._server.wire.senders)))
+            routes.append(Route(source.path, Webhook(feed.name, source, handle, self._server.wire.callers)))
         return routes
 
     async def emitted(self, event: str, payload: Any) -> None:

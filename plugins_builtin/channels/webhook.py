@@ -44,14 +44,14 @@ class Webhook:
     """Receives posts: an ASGI app, so that a post with another method gets Starlette's own answer.
 
     :param handle: handles a payload; whether there was anything to tell.
-    :param senders: knows the address a request came from, and which Host and Origin headers are accepted.
+    :param callers: knows the address a request came from, and which Host and Origin headers are accepted.
     """
 
-    def __init__(self, channel: str, source: WebhookSource, handle: Handle, senders: Any) -> None:
+    def __init__(self, channel: str, source: WebhookSource, handle: Handle, callers: Any) -> None:
         self._channel = channel
         self._source = source
         self._handle = handle
-        self._senders = senders
+        self._callers = callers
         self._handling = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +65,7 @@ class Webhook:
         await response(scope, receive, send)
 
     async def _received(self, request: Request) -> Response:
-        if (refusal := await self._senders.refusal(request)) is not None:
+        if (refusal := await self._callers.refusal(request)) is not None:
             raise Refused(refusal.status_code, bytes(refusal.body).decode())
         if request.method != "POST":
             raise Refused(405, "Only POST is received here", {"allow": "POST"})
@@ -91,7 +91,7 @@ class Webhook:
             "query": dict(request.query_params),
         }
         context = RequestContext(Caller.anonymous(), "http")
-        context.headers, context.client_ip = headers, self._senders.client_ip(request)
+        context.headers, context.client_ip = headers, self._callers.client_ip(request)
         try:
             return await self._handle(payload, context)
         except FrontMcpError as error:

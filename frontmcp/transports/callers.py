@@ -1,4 +1,4 @@
-"""Who sends a request: what plugins say of it, and the address it came from."""
+"""Who makes a request: what plugins say of it, and the address it came from."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from frontmcp.plugins import PluginManager
 
 CALLER: Final = "frontmcp.caller"
-"""Where an HTTP request's scope has who was found to send it."""
+"""Where an HTTP request's scope has who was found to make it."""
 
 
-class Senders:
-    """Finds who sends requests to one server.
+class Callers:
+    """Finds who makes requests to one server.
 
     :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``.
     :ivar security: the Host and Origin headers that are accepted over HTTP; None accepts any.
@@ -38,7 +38,7 @@ class Senders:
         self.security: TransportSecuritySettings | None = None
 
     async def identify(self, http: Request) -> None:
-        """Ask who sends an HTTP request, and note the answer on it for the message it carries.
+        """Ask who makes an HTTP request, and note the answer on it for the message it carries.
 
         :raises FrontMcpError: it is refused.
         """
