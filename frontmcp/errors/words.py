@@ -70,9 +70,7 @@ def sendable_data(data: Any) -> Any:
     if isinstance(data, str):
         return sendable(data)
     try:
-        data = pydantic_core.to_jsonable_python(data, fallback=repr, inf_nan_mode="strings")
-        pydantic_core.to_json(data)
+        written = pydantic_core.to_json(data, fallback=repr, inf_nan_mode="strings")
     except ValueError:
         written = json.dumps(data, default=repr, skipkeys=True, ensure_ascii=False).encode("utf-8", "replace")
-        return pydantic_core.to_jsonable_python(json.loads(written), inf_nan_mode="strings")
-    return data
+    return json.loads(written)
