@@ -522,11 +522,11 @@ class FrontMcp(Registers):
         """
         from frontmcp.transports.http import http_app
 
-        with self._environment.public():
+        with self._environment.serving_http():
             self.check()
             if (missing := missing_keys()) is not None:
                 raise ConfigurationError(missing)
-            return http_app(self, self.http_options(**options), self._environment.public)
+            return http_app(self, self.http_options(**options), self._environment.serving_http)
 
     def run(self, transport: Transport = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
@@ -540,7 +540,7 @@ class FrontMcp(Registers):
             raise ConfigurationError(
                 f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
             )
-        with self._environment.public() if transport == "http" else nullcontext():
+        with self._environment.serving_http() if transport == "http" else nullcontext():
             configure_logging(self.log_options)
             self.check()
             try:
