@@ -13,7 +13,7 @@ from frontmcp.chain import Step
 from frontmcp.cli.failures import UsageFailure, shown
 from frontmcp.cli.output import columns
 from frontmcp.definitions.base import as_execute
-from frontmcp.errors import nearest
+from frontmcp.errors import FrontMcpError, nearest
 from frontmcp.loading import plugin_name
 from frontmcp.plugins import PluginInfo
 from frontmcp.registry import Entry, ListName, ToolEntry
@@ -93,8 +93,11 @@ def _why_unlisted(server: FrontMcp, caller: Caller, entry: Any) -> str:
         return str(visibility)
     call = server.plugin_calls.new_call(entry, caller=caller, origin="client", surface="mcp")
     call.listing = True
-    visible = entry.plan.visible
-    return "not available here" if visible is not None and False in visible(call, entry) else "not for this caller"
+    try:
+        server.pipeline.find(call)
+    except FrontMcpError:
+        return "not available here"
+    return "not for this caller"
 
 
 def listed_as_text(found: Iterable[Listed]) -> str:
