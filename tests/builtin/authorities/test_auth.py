@@ -281,6 +281,24 @@ async def test_a_bad_token_is_refused_and_leaves_no_trace(
     assert len(token) < 6 or token not in caplog.text
 
 
+async def test_only_algorithms_that_are_allowed_count_whatever_the_key_could(signers: Any, trust: Any) -> None:
+    signer = signers["RS256"]
+    bare = {"jwks": {"keys": [signer.jwk()]}}
+    async with raw(make({**trust, **bare, "algorithms": ["RS256", "ES256"]})) as post:
+        assert (await post(signer.token())).status_code == 200
+        assert (await post(headed(signer, {"alg": "PS256"}))).status_code == 401
+    async with raw(make({**trust, **bare, "algorithms": ["ES256"]})) as post:
+        assert (await post(signer.token())).status_code == 401
+
+
+@pytest.mark.parametrize(("named", "status"), [("RS256", 200), ("PS256", 401)])
+async def test_a_key_is_for_the_algorithm_that_it_names(signers: Any, trust: Any, named: str, status: int) -> None:
+    signer = signers["RS256"]
+    key = {**signer.jwk(), "alg": named}
+    async with raw(make({**trust, "jwks": {"keys": [key]}, "algorithms": ["RS256", "PS256"]})) as post:
+        assert (await post(signer.token())).status_code == status
+
+
 async def test_who_has_no_token_is_told_where_to_get_one(signers: Any, trust: Any) -> None:
     auth = {**trust, "public_key": signers["ES256"].pem, "scopes": ["tickets", "mail"]}
     async with raw(make(auth)) as post:

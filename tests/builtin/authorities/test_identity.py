@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontmcp import FrontMcp, Tool, ToolContext, create_direct
+from frontmcp import Caller, FrontMcp, RequestContext, Tool, ToolContext, create_direct
 from frontmcp.errors import InternalMcpError
 from plugins_builtin.authorities import AuthorityDeniedError
 
@@ -108,3 +108,14 @@ async def test_a_resolver_that_fails_or_says_nothing_refuses() -> None:
             assert [tool.name for tool in await direct.list_tools()] == ["twice"]
             with pytest.raises(InternalMcpError):
                 await direct.call_tool("guarded")
+
+
+async def test_in_one_request_two_callers_are_two() -> None:
+    server = make(ADMIN, claims_resolver=lambda caller: {"roles": ["admin"] if caller.sub == "nour" else []})
+    async with server.running():
+        request = RequestContext(Caller("nour"))
+        assert await server.pipeline.run(server.pipeline.client_call(request, "guarded", {}))
+        call = server.pipeline.client_call(request, "guarded", {})
+        call.caller = Caller("dana")
+        with pytest.raises(AuthorityDeniedError):
+            await server.pipeline.run(call)

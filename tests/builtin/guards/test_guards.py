@@ -542,6 +542,12 @@ class TestThrottle:
             await direct.call_tool("ping", metadata={"client_ip": "192.168.1.1"})
             await direct.call_tool("ping")
 
+    async def test_addresses_come_before_policies(self) -> None:
+        tool = limited(authorities={"roles": {"any": ["admin"]}})
+        async with calling(tool, throttle={"ip_filter": {"deny": ["10.0.0.0/8"]}}) as say:
+            assert (await say("ping", ip="10.1.1.1")).startswith("IP_BLOCKED")
+            assert (await say("ping", ip="11.1.1.1")).startswith("AUTHORITY_DENIED")
+
     async def test_addresses_are_refused_whatever_is_asked(self) -> None:
         server = FrontMcp("desk", throttle={"ip_filter": {"deny": ["10.0.0.0/8"]}})
         server.resource("note://one", name="one")(lambda: "one")
