@@ -7,26 +7,33 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import anyio
+import anyio.abc
+import anyio.lowlevel
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification
 
+from frontmcp.errors import ConfigurationError
 from frontmcp.threads import leave
 from frontmcp.transports.listing import warn_of_missing_descriptions
 
 logger = logging.getLogger("frontmcp.server")
 
+GONE: Final = "the client is gone: nobody reads stdout any more"
+
 
 def run_stdio(served: Any) -> None:
     """Serve until the client closes stdin, or until SIGINT or SIGTERM.
 
-    :raises ConfigurationError: the server can't start.
+    :raises ConfigurationError: the server can't start, or has no stdin or stdout.
     """
     served.check()
+    if sys.stdin is None or sys.stdout is None:
+        raise ConfigurationError("stdin or stdout is closed, and stdio needs both; without them, serve over HTTP")
     warn_of_missing_descriptions(served.pipeline.registry)
     _warn_of_routes(served)
     served.wire.requests.transport = "stdio"
@@ -41,7 +48,23 @@ def _warn_of_routes(served: Any) -> None:
 
 
 async def _serve(served: Any) -> None:
-    async with anyio.create_task_group() as group, stdio_server() as (read, write):
+    ended_well = True
+    try:
+        async with anyio.create_task_group() as group, stdio_server() as (read, write):
+            try:
+                await _until_stopped(served, group, Answering(read, write), write)
+            except Exception:
+                ended_well = False
+                raise
+            group.cancel_scope.cancel()
+    except* BrokenPipeError:
+        if not ended_well:
+            raise
+        logger.warning(GONE)
+
+
+async def _until_stopped(served: Any, group: anyio.abc.TaskGroup, read: Answering, write: Any) -> None:
+    try:
         with anyio.CancelScope() as serving:
             group.start_soon(_stop_on_signal, serving.cancel)
             try:
@@ -52,14 +75,19 @@ async def _serve(served: Any) -> None:
                     raise
                 logger.exception("the server ended badly")
                 leave(1)
-        if serving.cancelled_caught or served.threads.orphans:
+        await anyio.lowlevel.checkpoint()
+    except anyio.get_cancelled_exc_class():
+        if not read.has_ended:  # What cancelled this is that nothing can be written; the SDK would wait for stdin.
+            logger.warning(GONE)
             leave(0)
-        group.cancel_scope.cancel()
+        raise
+    if serving.cancelled_caught or served.threads.orphans:
+        leave(0)
 
 
-async def _run(server: Server[Any], read: Any, write: Any) -> None:
+async def _run(server: Server[Any], read: Answering, write: Any) -> None:
     with _prints_on_stderr():
-        await server.run(Answering(read, write), write, server.create_initialization_options())
+        await server.run(read, write, server.create_initialization_options())
 
 
 @contextmanager
@@ -78,7 +106,11 @@ class Answering:
     """The stream of messages from stdin, where a line that is no message gets an error instead of silence.
 
     The SDK takes a request for a notification where its id can't be one, such as 1.5.
+
+    :ivar has_ended: the client has closed stdin.
     """
+
+    has_ended = False
 
     def __init__(self, read: Any, write: Any) -> None:
         self._read = read
@@ -89,7 +121,11 @@ class Answering:
 
     async def receive(self) -> Any:
         while True:
-            item = await self._read.receive()
+            try:
+                item = await self._read.receive()
+            except anyio.EndOfStream:
+                self.has_ended = True
+                raise
             error = _what_is_wrong(item)
             if error is None:
                 return item
@@ -125,4 +161,6 @@ async def _stop_on_signal(stop: Callable[[], None]) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop()
-            return
+            break
+    # Who interrupts again does not want to wait. A traceback would: for the thread that reads stdin.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -249,3 +249,59 @@ def test_what_is_served_over_http_alone_is_told(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(script)], input="", capture_output=True, text=True, timeout=30)
     assert "over stdio nobody reaches /hooks/hub: serve over HTTP for that" in done.stderr
+
+
+STAYING = """
+import sys
+from contextlib import asynccontextmanager
+import anyio
+from frontmcp import FrontMcp
+
+@asynccontextmanager
+async def lifespan(server):
+    yield
+    print("stopping", file=sys.stderr, flush=True)
+    await anyio.sleep(60)
+
+FrontMcp("stdio-test", lifespan=lifespan).run()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_a_second_interrupt_ends_a_server_that_is_slow_to_stop(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(STAYING)
+    server = Process(script)
+    server.send(call(1, "none"))
+    server.answer()
+    server.process.send_signal(signal.SIGINT)
+    server.wait_for("stopping")
+    server.process.send_signal(signal.SIGINT)
+    server.process.wait(timeout=20)
+    assert "Traceback" not in server.end()[2]
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["stdin stays open", "stdin ends too"])
+def test_a_client_that_reads_no_more_ends_the_server_cleanly(server: Process, stays: bool) -> None:
+    server.wait_for("started")
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    server.send(call(1, "add", a=1, b=2))
+    if stays:
+        server.process.wait(timeout=20)
+    code, _, err = server.end()
+    assert code == 0
+    assert "stopped" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX closes it")
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_a_server_without_stdin_or_stdout_says_so(tmp_path: Path, closed: str) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("from frontmcp import FrontMcp\nFrontMcp('x').run()\n")
+    command = f'exec "$0" "$1" {closed}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(script)], stderr=subprocess.PIPE, text=True, timeout=30
+    )
+    assert "stdin or stdout is closed, and stdio needs both" in done.stderr
