@@ -17,9 +17,11 @@ from contextlib import (
     contextmanager,
     nullcontext,
 )
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -71,13 +73,14 @@ def http_app(
     warn_of_missing_descriptions(served.pipeline.registry)
     wire.callers.trusted_proxy_depth = options.trusted_proxy_depth
     wire.callers.security = _security(options)
-    wire.sessions = sessions = _sessions(wire, options)
+    sessions = partial(_sessions, wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
     _check_paths({route.path for route in provided if hasattr(route, "path")}, options.path)
     if not options.stateless and wire.in_flight not in wire.server.middleware:
         wire.server.middleware.append(wire.in_flight)
     limits = options.model_dump(include={"body_timeout", "max_body", "stateless"})
-    guarded = PostGuard(StreamableHTTPASGIApp(sessions), wire.in_flight, **limits)
+    endpoint = StreamableHTTPASGIApp(sessions())
+    guarded = PostGuard(endpoint, wire.in_flight, **limits)
     return HttpApp(
         routes=[
             Route(options.path, Admission(guarded, wire.callers)),
@@ -86,16 +89,21 @@ def http_app(
             *provided,
         ],
         middleware=_middleware(options),
-        lifespan=lambda _: _living(sessions, around),
+        lifespan=lambda _: _living(wire, endpoint, sessions, around),
     )
 
 
 @asynccontextmanager
 async def _living(
-    sessions: StreamableHTTPSessionManager, around: Callable[[], AbstractContextManager[None]]
+    wire: Wire,
+    endpoint: StreamableHTTPASGIApp,
+    sessions: Callable[[], StreamableHTTPSessionManager],
+    around: Callable[[], AbstractContextManager[None]],
 ) -> AsyncIterator[None]:
+    # The SDK's manager runs once, and an app may start again, as under a test client.
+    endpoint.session_manager = wire.sessions = sessions()
     with around():
-        async with sessions.run():
+        async with endpoint.session_manager.run():
             yield
 
 
@@ -115,7 +123,7 @@ def _sessions(wire: Wire, options: HttpOptions) -> StreamableHTTPSessionManager:
         wire.server,
         stateless=options.stateless,
         json_response=options.json_response,
-        security_settings=wire.callers.security,
+        security_settings=_security(options),
         max_request_body_size=options.max_body,
         retry_interval=round(options.retry_interval * 1000),
         session_idle_timeout=options.session_idle_timeout,
@@ -162,10 +170,13 @@ def _ready(served: Any) -> Callable[[Request], Any]:
 
 
 class HttpApp(Starlette):
-    """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app."""
+    """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app.
+
+    It does so anew in each event loop: a test client may bring one for each request.
+    """
 
     _running = False
-    _tried: anyio.Event | None = None
+    _tried: tuple[Any, anyio.Event] | None = None
     _holder: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -185,10 +196,11 @@ class HttpApp(Starlette):
 
     async def _start_mounted(self) -> bool:
         """Hold the lifespan open in a task of its own, which ends with the event loop; whether it has begun."""
-        if self._tried is None:
-            self._tried = anyio.Event()
-            self._holder = start_task(self._hold, self._tried)
-        await self._tried.wait()
+        loop = anyio.lowlevel.current_token()
+        if self._tried is None or self._tried[0] != loop:
+            self._tried = (loop, anyio.Event())
+            self._holder = start_task(self._hold, self._tried[1])
+        await self._tried[1].wait()
         return self._running
 
     async def _hold(self, tried: anyio.Event) -> None:

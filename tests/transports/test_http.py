@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from mcp.server.connection import Connection
 from pydantic import Field
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from frontmcp import Caller, ConfigurationError, FrontMcp, Plugin, Tool, ToolContext, hookimpl
 from frontmcp.transports.admission import Admission
@@ -194,6 +195,18 @@ async def test_two_servers_mounted_side_by_side_start_themselves(mode: str, host
         assert started == ["one", "two"]
         if hosted_in is in_fastapi:
             assert (await http.get(f"{base}/hello")).json() == "hello"
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+@pytest.mark.parametrize("anew", [False, True], ids=["its host does not start it", "its host starts it"])
+def test_an_app_is_served_in_one_event_loop_after_another(mounted: bool, anew: bool) -> None:
+    app: Any = make().http_app()
+    served = in_starlette({"/api": app}) if mounted else app
+    for _ in range(2):
+        client = TestClient(served, base_url="http://localhost")
+        with client if anew else nullcontext():
+            answer = client.post("/api/mcp" if mounted else "/mcp", **_modern("tools/list"))
+            assert answer.status_code == 200, answer.text
 
 
 async def test_too_many_requests_at_a_time_are_refused_and_later_ones_answered() -> None:
