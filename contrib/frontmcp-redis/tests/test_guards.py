@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from frontmcp_redis import RedisGuards, RedisGuardStore
+from frontmcp_redis.guards import ACQUIRE, HIT
 
 from frontmcp import ConfigurationError, FrontMcp, PublicMcpError, Tool, create_direct
 from frontmcp.testing import GuardStoreKit
@@ -155,6 +156,18 @@ async def test_clocks_of_processes_may_differ(url: str, ahead: float, monkeypatc
     await held.release()
     for store in (here, there):
         await store.aclose()
+
+
+async def test_what_is_sent_twice_as_a_connection_broke_counts_once(url: str) -> None:
+    store = RedisGuardStore(url)
+    for _ in range(3):
+        assert await store._run(HIT, "frontmcp:twice", 60_000_000, 1, "one call") == 0
+        assert await store._run(ACQUIRE, "frontmcp:slots", 15_000, 1, "one call") == 1
+    assert await store.hit("twice", limit=1, window=60) is not None
+    assert await store.hit("twice", limit=2, window=60) is None
+    assert await store.acquire("slots", limit=1, timeout=0) is None
+    assert await store.acquire("slots", limit=2, timeout=0) is not None
+    await store.aclose()
 
 
 async def test_keys_end_with_their_window(url: str) -> None:
