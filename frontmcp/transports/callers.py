@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -23,19 +23,27 @@ if TYPE_CHECKING:
 CALLER: Final = "frontmcp.caller"
 """Where an HTTP request's scope has who was found to make it."""
 
+ACCESS: Final = "frontmcp.access"
+"""Where an HTTP request's scope has the `Access` of the app that it reached."""
 
-class Callers:
-    """Finds who makes requests to one server.
+
+class Access(NamedTuple):
+    """How requests reach one app of a server.
 
     :ivar trusted_proxy_depth: how many proxies in front add to ``X-Forwarded-For``.
-    :ivar security: the Host and Origin headers that are accepted over HTTP; None accepts any.
+    :ivar security: the Host and Origin headers that are accepted; None accepts any.
     """
+
+    trusted_proxy_depth: int = 0
+    security: TransportSecuritySettings | None = None
+
+
+class Callers:
+    """Finds who makes requests to one server."""
 
     def __init__(self, hooks: PluginManager) -> None:
         self._hooks = hooks
         self._authenticate = hooks.chain("authenticate")
-        self.trusted_proxy_depth = 0
-        self.security: TransportSecuritySettings | None = None
 
     async def identify(self, http: Request) -> None:
         """Ask who makes an HTTP request, and note the answer on it for the message it carries.
@@ -74,17 +82,22 @@ class Callers:
 
         The MCP endpoint has this check of its own: it is for what is served beside it.
         """
-        return await TransportSecurityMiddleware(self.security).validate_request(http)
+        return await TransportSecurityMiddleware(_access(http).security).validate_request(http)
 
     def client_ip(self, http: Request) -> str | None:
         """Who connected; behind trusted proxies, what the outermost of them saw."""
-        if self.trusted_proxy_depth:
+        if depth := _access(http).trusted_proxy_depth:
             # A proxy may add a line of its own instead of a word to the client's.
             said = ",".join(http.headers.getlist("x-forwarded-for"))
             hops = [hop.strip() for hop in said.split(",") if hop.strip()]
-            if len(hops) >= self.trusted_proxy_depth:
-                return _without_port(hops[-self.trusted_proxy_depth])
+            if len(hops) >= depth:
+                return _without_port(hops[-depth])
         return http.client.host if http.client is not None else None
+
+
+def _access(http: Request) -> Access:
+    access: Access = http.scope.get(ACCESS, Access())
+    return access
 
 
 def _without_port(hop: str) -> str:

@@ -38,6 +38,7 @@ from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
 from frontmcp.threads import leave
 from frontmcp.transports.admission import Admission
+from frontmcp.transports.callers import ACCESS, Access
 from frontmcp.transports.in_flight import InFlight
 from frontmcp.transports.listing import warn_of_missing_descriptions
 from frontmcp.transports.options import HttpOptions
@@ -71,8 +72,7 @@ def http_app(
         )
     wire = served.wire
     warn_of_missing_descriptions(served.pipeline.registry)
-    wire.callers.trusted_proxy_depth = options.trusted_proxy_depth
-    wire.callers.security = _security(options)
+    access = Access(options.trusted_proxy_depth, _security(options))
     sessions = partial(_sessions, wire, options)
     provided = [route for routes in served.hooks.call("provide_routes", served) for route in routes]
     _check_paths({route.path for route in provided if hasattr(route, "path")}, options.path)
@@ -82,6 +82,7 @@ def http_app(
     endpoint = StreamableHTTPASGIApp(sessions())
     guarded = PostGuard(endpoint, wire.in_flight, **limits)
     return HttpApp(
+        access,
         routes=[
             Route(options.path, Admission(guarded, wire.callers)),
             Route("/healthz", _healthy),
@@ -173,17 +174,23 @@ class HttpApp(Starlette):
     """Starts itself at its first request where nobody runs its lifespan: Starlette does not for a mounted app.
 
     It does so anew in each event loop: a test client may bring one for each request.
+
+    :param access: noted on every request.
     """
 
     _running = False
     _tried: tuple[Any, anyio.Event] | None = None
     _holder: Any = None
 
+    def __init__(self, access: Access, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._access = access
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._with_lifespan(scope, receive, send)
         elif self._running or await self._start_mounted():
-            await super().__call__(scope, receive, send)
+            await super().__call__({**scope, ACCESS: self._access}, receive, send)
         else:
             await PlainTextResponse("the server could not start; its log says why\n", 503)(scope, receive, send)
 

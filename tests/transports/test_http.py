@@ -387,6 +387,17 @@ async def test_a_proxy_that_adds_a_line_of_its_own_counts_like_one_that_adds_to_
         assert answer.json()["result"]["structuredContent"]["ip"] == ip
 
 
+async def test_each_app_of_a_server_has_its_own_proxies() -> None:
+    """Else clients of an app without any would choose their address."""
+    server = make()
+    request = _modern("tools/call", name="whoami", arguments={})
+    headers = {**request["headers"], "x-forwarded-for": "1.1.1.1"}
+    async with raw(server) as (http, bare), raw(server, trusted_proxy_depth=1) as (_, behind):
+        answers = [await http.post(url, json=request["json"], headers=headers) for url in (bare, behind)]
+    ips = [answer.json()["result"]["structuredContent"]["ip"] for answer in answers]
+    assert ips == ["127.0.0.1", "1.1.1.1"]
+
+
 async def test_stateless_answers_older_clients_without_a_session() -> None:
     async with raw(make(), stateless=True) as (http, url):
         session = Session(http, url, {"mcp-protocol-version": OLD})

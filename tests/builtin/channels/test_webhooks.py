@@ -159,6 +159,16 @@ async def test_another_address_accepts_any_host_until_some_are_named() -> None:
     assert (response.status_code, len(heard)) == (200, 1)
 
 
+async def test_each_app_of_a_server_accepts_its_own_hosts() -> None:
+    heard = []
+    server, evil = server_of(lambda payload: heard.append(payload)), {"host": "evil.example"}
+    async with posting(server) as strict, posting(server, allowed_hosts=["evil.example"]) as named:
+        statuses = [
+            (await client.post("/hooks/hub", content=b"{}", headers=evil)).status_code for client in (strict, named)
+        ]
+    assert (statuses, len(heard)) == ([421, 200], 1)
+
+
 async def test_another_signature_header_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUB_SECRET", SECRET)
     server = server_of(
