@@ -337,6 +337,9 @@ def read_only(server: PostgresServer) -> Iterator[None]:
         def set_to(value: str) -> None:
             admin.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}".encode())
             admin.execute("SELECT pg_reload_conf()")
+            # Sessions are told by a signal: until then they write on.
+            while admin.execute("SHOW default_transaction_read_only").fetchone() != (value,):
+                time.sleep(0.01)
 
         set_to("on")
         try:

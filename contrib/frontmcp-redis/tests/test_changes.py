@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 import redis.asyncio
-from frontmcp_redis import RedisChangeBus, RedisChanges
+from frontmcp_redis import RedisChangeBus, RedisChanges, RedisGuards, RedisStates
 from frontmcp_redis.changes import CHANNEL, MOST_WAITING, Waiting
 from mcp import Client
 
@@ -252,7 +252,9 @@ def test_without_the_option_there_is_none() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_on_trio_it_says_that_it_can_not(anyio_backend: str, url: str) -> None:
-    with pytest.raises(ConfigurationError, match="asyncio"):
-        async with FrontMcp("desk", plugins=[RedisChanges], change_bus=url).running():
+@pytest.mark.parametrize("option", ["change_bus", "state_store", "throttle"])
+async def test_on_trio_it_says_that_it_can_not(anyio_backend: str, option: str, url: str) -> None:
+    given: Any = {option: {"store": url} if option == "throttle" else url}
+    with pytest.raises(ConfigurationError, match=rf"{option}.*asyncio"):
+        async with FrontMcp("desk", plugins=[RedisChanges, RedisStates, RedisGuards], **given).running():
             pass

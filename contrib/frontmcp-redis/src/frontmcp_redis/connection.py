@@ -33,7 +33,7 @@ def check_url(url: str) -> str:
     if not is_redis(url):
         raise ValueError("not the URL of a Redis server")
     try:
-        parse_url(url)
+        parse_url(url)  # type: ignore[no-untyped-call]
     except ValueError:
         raise ValueError(
             "not a URL such as redis://user:password@host:6379/0; in a password, a / or : is percent-encoded"

@@ -29,6 +29,11 @@ def _problem(error: Any) -> str:
     return f"{error['loc'][0]}: {error['msg'].removeprefix('Value error, ')}"
 
 
+def _need_asyncio(option: str) -> None:
+    if sniffio.current_async_library() != "asyncio":
+        raise ConfigurationError(f"{option}: frontmcp-redis runs on asyncio only: start the server on it")
+
+
 class RedisGuards(Plugin):
     """Makes the store of ``throttle={"store": "redis://…"}``.
 
@@ -37,6 +42,9 @@ class RedisGuards(Plugin):
 
     name = "redis.guards"
     requires = ("guards",)
+
+    def __init__(self) -> None:
+        self._made = False
 
     @hookimpl
     def guard_store(self, config: Any) -> RedisGuardStore | None:
@@ -47,7 +55,13 @@ class RedisGuards(Plugin):
             store = _Store.model_validate(given)
         except ValidationError as error:
             raise ConfigurationError([f"throttle: store: {_problem(each)}" for each in error.errors()]) from None
+        self._made = True
         return RedisGuardStore(store.url, store.lease)
+
+    @hookimpl
+    async def server_started(self) -> None:
+        if self._made:
+            _need_asyncio("throttle: store")
 
 
 class RedisStates(Plugin):
@@ -66,6 +80,11 @@ class RedisStates(Plugin):
         return self._store
 
     @hookimpl
+    async def server_started(self, server: Any) -> None:
+        if is_redis(server.options.get("state_store")):
+            _need_asyncio("state_store")
+
+    @hookimpl
     async def server_stopping(self, server: Any) -> None:
         if self._store is not None:
             await self._store.aclose()
@@ -81,6 +100,5 @@ class RedisChanges(Plugin):
     def change_bus(self, config: Any, server: Any) -> RedisChangeBus | None:
         if not is_redis(config):
             return None
-        if sniffio.current_async_library() != "asyncio":
-            raise ConfigurationError("change_bus: frontmcp-redis runs on asyncio only")
+        _need_asyncio("change_bus")
         return RedisChangeBus(config, server.name)
