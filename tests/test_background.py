@@ -179,11 +179,12 @@ class TestOwnTask:
         @asynccontextmanager
         async def slow() -> AsyncIterator[None]:
             try:
-                await anyio.sleep(60)
+                waiting.cancel()
+                await anyio.sleep_forever()
                 yield
             finally:
                 told.append("cleaned up")
 
-        with anyio.move_on_after(0.05):
+        with anyio.CancelScope() as waiting:
             await OwnTask(slow(), told.append).enter()
         assert told == ["cleaned up"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+import threading
 from typing import Any
 
 import anyio
@@ -136,6 +136,7 @@ async def test_a_retry_does_not_see_what_the_body_did_to_its_input() -> None:
 
 async def test_a_sync_body_whose_client_has_gone_calls_no_more_tools() -> None:
     deleted: list[int] = []
+    called, gone = threading.Event(), threading.Event()
 
     @Tool
     async def delete(n: int) -> None:
@@ -144,13 +145,18 @@ async def test_a_sync_body_whose_client_has_gone_calls_no_more_tools() -> None:
     @Tool
     def batch(ctx: ToolContext) -> None:
         for n in range(4):
-            time.sleep(0.1)
             ctx.call_tool_sync("delete", {"n": n})
+            called.set()
+            gone.wait(10)
 
     server = FrontMcp("s", tools=[delete, batch])
     async with create_direct(server) as direct:
-        with anyio.move_on_after(0.15):
-            await direct.call_tool("batch")
+        async with anyio.create_task_group() as group:
+            group.start_soon(direct.call_tool, "batch")
+            while not called.is_set():
+                await anyio.sleep(0.002)
+            group.cancel_scope.cancel()
+        gone.set()
         while server.threads.orphans:
             await anyio.sleep(0.02)
     assert deleted == [0]

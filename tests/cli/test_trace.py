@@ -11,8 +11,10 @@ from rich.console import Console
 
 from frontmcp import (
     AbortSignal,
+    Around,
     Call,
     CallNext,
+    Did,
     FrontMcp,
     FrontMcpError,
     InvalidOutputError,
@@ -37,8 +39,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @Tool
-async def leaf(n: int = 1, nap: float = 0) -> int:
-    await anyio.sleep(nap)
+async def leaf(n: int = 1) -> int:
     if n == 0:
         raise ValueError("zero")
     if n < 0:
@@ -134,24 +135,47 @@ async def test_resources_and_prompts_are_traced_too(method: str, arguments: tupl
     assert [call.outcome for call in trace.calls] == [outcome]
 
 
-async def test_time_goes_to_the_stage_that_took_it() -> None:
+class Clock:
+    """Time that passes only when a hook says so."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+async def test_time_goes_to_the_stage_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("frontmcp.cli.trace.time", clock)
+
     class Slow(Plugin):
         @hookimpl
         async def check_authorities(self, call: Call) -> None:
-            await anyio.sleep(0.02)
+            clock.now += 1
 
         @hookimpl
         async def guard_call(self, call: Call, call_next: CallNext) -> Any:
+            clock.now += 2
             result = await call_next()
-            await anyio.sleep(0.04)
+            clock.now += 4
             return result
 
         @Will("execute")
         async def will(self, call: Call) -> None:
-            await anyio.sleep(0.06)
+            clock.now += 8
 
-    call = await traced("leaf", {"nap": 0.08}, Slow())
-    assert sorted(call.stages, key=call.stages.__getitem__)[-4:] == ["authorize", "guard", "will", "execute"]
+        @Around("execute")
+        async def around(self, call: Call, call_next: CallNext) -> Any:
+            clock.now += 16
+            return await call_next()
+
+        @Did("execute")
+        async def did(self, call: Call) -> None:
+            clock.now += 32
+
+    call = await traced("leaf", {}, Slow())
+    taken = {stage: seconds for stage, seconds in call.stages.items() if seconds}
+    assert taken == {"authorize": 1, "guard": 6, "will": 8, "execute": 16, "did": 32}
 
 
 async def test_inner_calls_are_a_tree() -> None:
@@ -202,12 +226,19 @@ async def test_a_failing_plugin_and_a_refusing_one() -> None:
 
 
 async def test_a_cancelled_call() -> None:
+    client = anyio.CancelScope()
+
+    @Tool
+    async def waits() -> None:
+        client.cancel()
+        await anyio.sleep_forever()
+
     trace = Trace()
-    server = FrontMcp("traced", tools=[leaf, outer])
+    server = FrontMcp("traced", tools=[waits, outer])
     server.add_plugin(trace, first=True)
     async with create_direct(server) as direct:
-        with anyio.move_on_after(0.05):
-            await direct.call_tool("outer", {"calls": [("leaf", {"nap": 60})]}, signal=AbortSignal.timeout(60))
+        with client:
+            await direct.call_tool("outer", {"calls": [("waits", {})]}, signal=AbortSignal.timeout(60))
     assert [call.outcome for call in trace.calls[0].walk()] == ["cancelled", "cancelled"]
 
 
