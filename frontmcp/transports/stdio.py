@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
-from typing import Any, Final, Self
+from contextlib import AsyncExitStack, contextmanager, redirect_stdout
+from typing import Any, Final, NoReturn, Self
 
 import anyio
-import anyio.abc
 import anyio.lowlevel
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
@@ -48,46 +48,67 @@ def _warn_of_routes(served: Any) -> None:
 
 
 async def _serve(served: Any) -> None:
-    ended_well = True
+    async with anyio.create_task_group() as group, AsyncExitStack() as life:
+        with anyio.CancelScope() as serving, served.lifetime.when_broken(serving.cancel):
+            group.start_soon(_stop_on_signal, serving.cancel)
+            # Before stdin is read, so that a start that fails has no thread to wait for.
+            with _apart(), _prints_on_stderr():
+                await life.enter_async_context(served.running())
+            await _exchange(served.wire.server, life.pop_all(), serving)
+        if served.threads.orphans:
+            leave(0)
+        group.cancel_scope.cancel()
+
+
+async def _exchange(server: Server[Any], life: AsyncExitStack, serving: anyio.CancelScope) -> None:
+    """Let the server and its client exchange messages, and stop the server while stdout is still kept clean.
+
+    :param life: left once no more is exchanged.
+    """
+    ended_well = False
     try:
-        async with anyio.create_task_group() as group, stdio_server() as (read, write):
+        async with stdio_server() as (read, write):
+            reading = Answering(read, write)
             try:
-                await _until_stopped(served, group, Answering(read, write), write)
-            except Exception:
-                ended_well = False
+                with _prints_on_stderr():
+                    async with life:
+                        await server.run(reading, write, server.create_initialization_options())
+                ended_well = True
+                await anyio.lowlevel.checkpoint()
+            except BaseException as error:
+                if not reading.has_ended:
+                    _leave_the_reader(error, serving)
                 raise
-            group.cancel_scope.cancel()
     except* BrokenPipeError:
         if not ended_well:
             raise
         logger.warning(GONE)
 
 
-async def _until_stopped(served: Any, group: anyio.abc.TaskGroup, read: Answering, write: Any) -> None:
+def _leave_the_reader(error: BaseException, serving: anyio.CancelScope) -> NoReturn:
+    """End the process, though a thread still waits for stdin."""
+    if not isinstance(error, anyio.get_cancelled_exc_class()):
+        logger.error("the server ended badly", exc_info=error)
+        leave(1)
+    if not serving.cancel_called:
+        logger.warning(GONE)
+    leave(0)
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Keep stdin and stdout from what is started, as the SDK does once it has them."""
+    kept = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing if sys.stderr is None else 2, 1)
     try:
-        with anyio.CancelScope() as serving:
-            group.start_soon(_stop_on_signal, serving.cancel)
-            try:
-                with served.lifetime.when_broken(serving.cancel):
-                    await _run(served.wire.server, read, write)
-            except Exception:
-                if not serving.cancel_called:
-                    raise
-                logger.exception("the server ended badly")
-                leave(1)
-        await anyio.lowlevel.checkpoint()
-    except anyio.get_cancelled_exc_class():
-        if not read.has_ended:  # What cancelled this is that nothing can be written; the SDK would wait for stdin.
-            logger.warning(GONE)
-            leave(0)
-        raise
-    if serving.cancelled_caught or served.threads.orphans:
-        leave(0)
-
-
-async def _run(server: Server[Any], read: Answering, write: Any) -> None:
-    with _prints_on_stderr():
-        await server.run(read, write, server.create_initialization_options())
+        yield
+    finally:
+        for descriptor, copy in enumerate(kept):
+            os.dup2(copy, descriptor)
+            os.close(copy)
+        os.close(nothing)
 
 
 @contextmanager

@@ -305,3 +305,50 @@ def test_a_server_without_stdin_or_stdout_says_so(tmp_path: Path, closed: str) -
         ["sh", "-c", command, sys.executable, str(script)], stderr=subprocess.PIPE, text=True, timeout=30
     )
     assert "stdin or stdout is closed, and stdio needs both" in done.stderr
+
+
+FAILING = """
+import os
+import anyio
+from frontmcp import FrontMcp, Plugin, hookimpl
+
+class Failing(Plugin):
+    name = "test.failing"
+
+    @hookimpl
+    async def server_started(self):
+        print("stray print")
+        os.system("echo stray child; cat")
+        raise OSError("no database")
+
+FrontMcp("stdio-test", plugins=[Failing()]).run()
+"""
+
+
+def test_a_start_that_fails_ends_the_server_though_the_client_stays(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(FAILING)
+    server = Process(script)
+    server.send(call(1, "none"))
+    assert server.process.wait(timeout=20) == 1
+    _, out, err = server.end()
+    assert out == ""
+    assert "OSError: no database" in err
+    assert "stray print" in err
+    assert "stray child" in err
+    assert "tools/call" not in err
+
+
+def test_what_ends_the_connection_ends_the_server_though_the_client_stays(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "from frontmcp import FrontMcp, Tool\n"
+        "@Tool\n"
+        "async def interrupts() -> None:\n"
+        "    raise KeyboardInterrupt\n"
+        "FrontMcp('stdio-test', tools=[interrupts]).run()\n"
+    )
+    server = Process(script)
+    server.send(call(1, "interrupts"))
+    server.process.wait(timeout=20)
+    server.end()
