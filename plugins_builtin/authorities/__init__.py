@@ -44,7 +44,7 @@ class Authorities(Plugin):
         auth = server.options.get("auth")
         if auth is not None and self._authenticator is None:
             mapping = {} if options is None else options.claims_mapping
-            self._authenticator = _load("auth").Authenticator(auth, mapping)
+            self._authenticator = _load("auth").Authenticator(auth, mapping, lambda: not server.production)
 
     @hookimpl
     async def authenticate(self, request: Any) -> Caller | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -42,6 +43,11 @@ def _check_url(url: str) -> str:
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise ValueError("it must be an https URL; http is for loopback only")
     return url
+
+
+def _describable(text: str) -> str:
+    """A text as an ``error_description`` may have it (RFC 6750, section 3)."""
+    return re.sub(r"[^ !#-\[\]-~]", "?", text)
 
 
 def _check_verifier(value: Any) -> Any:
@@ -141,11 +147,15 @@ class Authenticator:
     """Tells who calls.
 
     :param mapping: the ``claims_mapping`` of the server's authorities.
+    :param is_open: whether clients are told why a token is refused, as in development.
     """
 
-    def __init__(self, options: AuthOptions, mapping: Mapping[str, str]) -> None:
+    def __init__(
+        self, options: AuthOptions, mapping: Mapping[str, str], is_open: Callable[[], bool] = lambda: False
+    ) -> None:
         self._options = options
         self._mapping = mapping
+        self._is_open = is_open
         self._local = Caller(**dict(options.local)) if options.local is not None else None
         self._jwts: JwtVerifier | None = None
         if options.verifier is None and options.issuer is not None:
@@ -178,8 +188,10 @@ class Authenticator:
         try:
             return await self._verify(token)
         except BadTokenError as error:
-            challenge = self._challenge(error="invalid_token", error_description=str(error))
-            raise AuthenticationError(str(error), challenge=challenge) from None
+            logger.info("a token is refused: %s", error.whole)
+            text = error.whole if self._is_open() else str(error)
+            challenge = self._challenge(error="invalid_token", error_description=_describable(text))
+            raise AuthenticationError(text, challenge=challenge) from None
         except KeysUnavailableError:
             text = "Tokens can't be verified at the moment"
             raise AuthenticationError(text, "AUTH_UNAVAILABLE", status=503, challenge="") from None
@@ -190,7 +202,7 @@ class Authenticator:
             found = await options.verifier.verify_token(token)
             return caller_from_verifier(found, self._mapping, token, options.audiences, options.leeway)
         if self._jwts is None:
-            raise BadTokenError("The access token is invalid")
+            raise BadTokenError("The access token is invalid", "auth has no keys and no verifier")
         return caller_from_claims(await self._jwts.claims(token), self._mapping, token)
 
     def step_up(self, caller: Caller, scopes: Sequence[str]) -> Challenge | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import jwt
+from jwt.exceptions import InvalidSubjectError
 
 from frontmcp import Caller
 from plugins_builtin.authorities.identity import Identity, names_from
@@ -17,7 +18,23 @@ REQUIRED: Final = ["exp", "iss", "aud", "sub"]
 
 
 class BadTokenError(Exception):
-    """A token that proves nothing; its text is for the client."""
+    """A token that proves nothing; its text is for the client.
+
+    :param reason: which check failed, for the operator: from the configuration, nothing of the token.
+    """
+
+    def __init__(self, text: str, reason: str | None = None) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+    @property
+    def whole(self) -> str:
+        """The text, with the reason where there is one."""
+        return f"{self}: {self.reason}" if self.reason is not None else str(self)
+
+
+def _invalid(reason: str) -> BadTokenError:
+    return BadTokenError("The access token is invalid", reason)
 
 
 class JwtVerifier:
@@ -41,26 +58,47 @@ class JwtVerifier:
         :raises KeysUnavailableError: nobody can say now.
         """
         kid, algorithm = self._header(token)
-        for key in await self._keys.find(kid, algorithm):
+        keys = await self._keys.find(kid, algorithm)
+        for key in keys:
             try:
                 return self._decode(token, key, algorithm)
             except (jwt.InvalidSignatureError, jwt.InvalidKeyError, TypeError, ValueError):
                 continue
             except jwt.ExpiredSignatureError:
                 raise BadTokenError("The access token has expired") from None
-            except jwt.PyJWTError:
-                break
-        raise BadTokenError("The access token is invalid")
+            except jwt.PyJWTError as error:
+                raise _invalid(self._failed_check(error)) from None
+        raise _invalid(
+            "its signature is by none of the keys" if keys else "none of the keys is of its key id (kid) and algorithm"
+        )
 
     def _header(self, token: str) -> tuple[str | None, str]:
+        if len(token) > LONGEST:
+            raise _invalid(f"it is longer than {LONGEST} characters")
         try:
-            header = jwt.get_unverified_header(token) if len(token) <= LONGEST else {}
+            header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, ValueError):
-            header = {}
+            raise _invalid("it is no signed JWT") from None
         kid, algorithm = header.get("kid"), header.get("alg")
-        if not isinstance(algorithm, str) or algorithm not in self._algorithms or not isinstance(kid, str | None):
-            raise BadTokenError("The access token is invalid")
+        if not isinstance(algorithm, str) or algorithm not in self._algorithms:
+            raise _invalid(f"its algorithm is none of {', '.join(self._algorithms)} (algorithms)")
+        if not isinstance(kid, str | None):
+            raise _invalid("its key id (kid) is no text")
         return kid, algorithm
+
+    def _failed_check(self, error: jwt.PyJWTError) -> str:
+        match error:
+            case jwt.MissingRequiredClaimError():
+                return f"it has no {error.claim}"
+            case jwt.InvalidAudienceError():
+                return f"its audience (aud) is not {' or '.join(self._required['audience'])}"
+            case jwt.InvalidIssuerError():
+                return f"its issuer (iss) is not exactly {self._required['issuer']}, a slash at the end counts"
+            case jwt.ImmatureSignatureError():
+                return "it is not valid yet (nbf, iat)"
+            case InvalidSubjectError():
+                return "its subject (sub) is no text"
+        return "it is malformed"
 
     def _decode(self, token: str, key: Any, algorithm: str) -> dict[str, Any]:
         # The key as it is, not as a JWK: the algorithm is the one that was allowed, never one that a key names.
@@ -97,8 +135,10 @@ def caller_from_verifier(
     """
     if isinstance(found, Caller):
         return found
-    if found is None or (audience and found.resource is not None and found.resource not in audience):
-        raise BadTokenError("The access token is invalid")
+    if found is None:
+        raise _invalid("the verifier knows it not")
+    if audience and found.resource is not None and found.resource not in audience:
+        raise _invalid(f"its resource is not {' or '.join(audience)}")
     if found.expires_at is not None and found.expires_at + leeway < time.time():
         raise BadTokenError("The access token has expired")
     claims = {**(found.claims or {}), "sub": found.subject or found.client_id, "scope": " ".join(found.scopes)}

@@ -281,6 +281,48 @@ async def test_a_bad_token_is_refused_and_leaves_no_trace(
     assert len(token) < 6 or token not in caplog.text
 
 
+REASONS: dict[str, str] = {
+    "another audience": "its audience (aud) is not https://mcp.acme.example/mcp",
+    "another issuer": "its issuer (iss) is not exactly https://issuer.acme.example, a slash at the end counts",
+    "another key": "its signature is by none of the keys",
+    "unknown kid": "none of the keys is of its key id (kid) and algorithm",
+    "key confusion": "its algorithm is none of RS256, ES256, EdDSA (algorithms)",
+    "kid is a number": "it is no signed JWT",
+    "not yet": "it is not valid yet (nbf, iat)",
+    "never expires": "it has no exp",
+    "of a number": "its subject (sub) is no text",
+    "too long": "it is longer than 16384 characters",
+}
+
+
+@pytest.mark.parametrize("environment", ["development", "production"])
+@pytest.mark.parametrize("case", REASONS)
+async def test_the_operator_learns_why_a_token_is_refused_and_in_development_the_client(
+    signers: Any, make_signer: Any, trust: Any, case: str, environment: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    signer = signers["ES256"]
+    token = BAD[case](signer, make_signer("ES256"))
+    auth = {**trust, "jwks": {"keys": [signer.jwk(alg="ES256")]}}
+    with caplog.at_level(logging.INFO, "frontmcp"):
+        async with raw(make(auth, environment=environment)) as post:
+            answer = await post(token)
+    whole = f"The access token is invalid: {REASONS[case]}"
+    assert f"a token is refused: {whole}" in [record.getMessage() for record in caplog.records]
+    said = whole if environment == "development" else "The access token is invalid"
+    assert f'error_description="{said}"' in answer.headers["www-authenticate"]
+    assert answer.json()["error"]["message"] == said
+    assert not any(word in caplog.text + answer.text for word in ("evil", "other.example", "nour", "k9"))
+
+
+async def test_a_reason_fits_into_a_header_whatever_the_issuer_is(signers: Any, trust: Any) -> None:
+    signer = signers["ES256"]
+    auth = {**trust, "issuer": 'Bücher "A"\\', "audience": "desk", "public_key": signer.pem}
+    async with raw(make(auth, environment="development")) as post:
+        answer = await post(signer.token(aud="desk"))
+    assert answer.status_code == 401
+    assert "is not exactly B?cher ?A??, a slash" in answer.headers["www-authenticate"]
+
+
 async def test_only_algorithms_that_are_allowed_count_whatever_the_key_could(signers: Any, trust: Any) -> None:
     signer = signers["RS256"]
     bare = {"jwks": {"keys": [signer.jwk()]}}
