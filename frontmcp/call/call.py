@@ -70,6 +70,8 @@ class Call:
     plan: Any = None
     failure: BaseException | None = None
     baseline: Any = None
+    returned: Any = None
+    replaced_in: str | None = None
     kept = False
     record: Any = None
     done_once: Any = None
@@ -151,6 +153,7 @@ class Call:
         self._invalid = None
         self.output = None
         self.context = None
+        self.replaced_in = None
         self.executions = 0
 
     @property

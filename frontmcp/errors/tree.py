@@ -135,12 +135,17 @@ class InvalidOutputError(FrontMcpError):
     def __init__(self, reason: str = "", path: str = "", what: str = "Tool output") -> None:
         self.reason = reason
         self.path = shorten(path, 256)
+        self.what = what
         where = f" at {self.path}" if path else ""
         super().__init__(f"{what} validation failed" + (f" ({reason}{where})" if reason else ""))
 
     def of(self, what: str) -> InvalidOutputError:
         """The same of something else than a tool."""
         return InvalidOutputError(self.reason, self.path, what)
+
+    def made_by(self, hooks: str) -> InvalidOutputError:
+        """The same of a value that hooks put in the place of the body's."""
+        return InvalidOutputError(f"in the value that {hooks} gave: {self.reason}", self.path, self.what)
 
 
 class ToolExecutionError(FrontMcpError):

@@ -28,10 +28,18 @@ from frontmcp.errors import (
     CallDepthError,
     FrontMcpError,
     InvalidInputError,
+    InvalidOutputError,
     PluginError,
     Response,
 )
-from frontmcp.pipeline.failures import Failures, body_outcome, check_awaited, is_cancellation
+from frontmcp.pipeline.failures import (
+    Failures,
+    body_outcome,
+    check_awaited,
+    is_cancellation,
+    replacing,
+    warn_of_lost_value,
+)
 from frontmcp.pipeline.lists import ORIGINS, Lists
 from frontmcp.pipeline.plan import Plan, fresh_input, plan_of
 from frontmcp.plugins import PluginManager
@@ -268,6 +276,10 @@ class Pipeline:
             if plan.around is not None:
                 value = await plan.around(call)
                 check_awaited(call, "around_execute", value, Pipeline._execute.__code__)
+                if value is not call.returned:
+                    call.replaced_in = "around_execute"
+                    if value is None and call.executions:
+                        warn_of_lost_value(call)
             else:
                 try:
                     value = await plan.invoke(call)
@@ -276,12 +288,18 @@ class Pipeline:
             if plan.did is not None:
                 call.output = value
                 await plan.did(call)
-                value = call.output
+                if call.output is not value:
+                    value, call.replaced_in = call.output, "did_execute"
         except Response as response:
             value = response.value
-        result = plan.format(call, value)
-        if plan.recheck:
-            call.entry.check(result)
+        try:
+            result = plan.format(call, value)
+            if plan.recheck:
+                call.entry.check(result)
+        except InvalidOutputError as error:
+            if call.replaced_in is None:
+                raise
+            raise error.made_by(replacing(call, call.replaced_in)) from error.__cause__
         return result
 
     async def _execute(self, call: Call) -> Any:
@@ -292,9 +310,11 @@ class Pipeline:
             call.context = None
         call.executions += 1
         try:
-            return await call.plan.invoke(call)
+            value = await call.plan.invoke(call)
         except BaseException as error:
-            return body_outcome(call, error)
+            value = body_outcome(call, error)
+        call.returned = value
+        return value
 
     # By this name Python warns when a wrapper drops it unawaited.
     _work.__qualname__ = _execute.__qualname__ = "call_next"

@@ -13,7 +13,7 @@ import sniffio
 
 from frontmcp.asking.suspension import is_left
 from frontmcp.call import Call
-from frontmcp.chain import add_note, blame, run_step, without_await
+from frontmcp.chain import add_note, blame, gives_nothing, run_step, without_await
 from frontmcp.errors import (
     FlowControl,
     FrontMcpError,
@@ -132,6 +132,27 @@ def check_awaited(call: Call, hook: str, value: Any, last: CodeType) -> None:
         error = PluginError(step.plugin, hook, TypeError("call_next() is not awaited: write await call_next()"))
         add_note(error, step)
         raise error
+
+
+def replacing(call: Call, hook: str) -> str:
+    """The implementations that may have put another value in the place of the body's, in words.
+
+    Those that can give nothing but None, where that is what came of it; those of the core's own plugins never do.
+    """
+    steps = [step for step in call.plan.steps[hook] if not call.server.plugins.is_built_in(step.plugin)]
+    silent = [step for step in steps if gives_nothing(step.source)] if hook == "around_execute" else []
+    return " or ".join(f"{hook} of {step.described}" for step in silent or steps)
+
+
+def warn_of_lost_value(call: Call) -> None:
+    """In development, say once for an entry that a wrapper gave None for the value that ``call_next()`` gave it."""
+    if call.plan.warned or call.server.production:
+        return
+    call.plan.warned = True
+    logger.warning(
+        '%s "%s" returned a value, but None came out of %s: write return await call_next()',
+        call.entry.kind, call.entry.id, replacing(call, "around_execute"), extra=call.log_fields,
+    )  # fmt: skip
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -37,6 +37,7 @@ class Plan:
     progress: Callable[..., Awaitable[Any]] | None
     notify: Callable[..., Awaitable[Any]] | None
     steps: dict[str, list[Step]] = field(default_factory=dict)
+    warned: bool = False
 
 
 def plan_of(
