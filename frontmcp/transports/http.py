@@ -90,19 +90,18 @@ def http_app(
             *provided,
         ],
         middleware=_middleware(options),
-        lifespan=lambda _: _living(wire, endpoint, sessions, around),
+        lifespan=lambda _: _living(endpoint, sessions, around),
     )
 
 
 @asynccontextmanager
 async def _living(
-    wire: Wire,
     endpoint: StreamableHTTPASGIApp,
     sessions: Callable[[], StreamableHTTPSessionManager],
     around: Callable[[], AbstractContextManager[None]],
 ) -> AsyncIterator[None]:
     # The SDK's manager runs once, and an app may start again, as under a test client.
-    endpoint.session_manager = wire.sessions = sessions()
+    endpoint.session_manager = sessions()
     with around():
         async with endpoint.session_manager.run():
             yield

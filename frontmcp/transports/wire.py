@@ -66,7 +66,6 @@ class Wire:
     :ivar callers: finds who makes a request.
     :ivar requests: makes the context of a request.
     :ivar in_flight: requests of older sessions over HTTP.
-    :ivar sessions: the SDK's manager of HTTP sessions, once it is served over HTTP.
     """
 
     def __init__(self, served: Served) -> None:
@@ -80,7 +79,6 @@ class Wire:
         self.requests = Requests(self.callers, self.changes, self._failures)
         self._subscriptions = Subscriptions(self._pipeline, self.requests, self._failures, self.changes)
         self.in_flight = InFlight()
-        self.sessions: Any = None
         self.server = self._sdk_server(keys)
         for extension in extensions_of(served.hooks, served):
             extend(self.server, extension, self.requests.admitted, self._failures.protocol_error)

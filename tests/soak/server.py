@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import psutil
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -117,13 +118,14 @@ class Watch(Plugin):
         async def held(request: Request) -> JSONResponse:
             gc.collect()
             process = psutil.Process()
+            managers = [each for each in gc.get_objects() if isinstance(each, StreamableHTTPSessionManager)]
             return JSONResponse(
                 {
                     "rss": process.memory_info().rss // 1024,
                     "descriptors": process.num_fds(),
                     "tasks": len(asyncio.all_tasks()),
                     "threads": threading.active_count(),
-                    "sessions": len(server.wire.sessions._server_instances),
+                    "sessions": sum(len(each._server_instances) for each in managers),
                     "tracked": len(server.wire.changes.sessions),
                     "in_flight": len(server.wire.in_flight),
                     "running": self.running,
