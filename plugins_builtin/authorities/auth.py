@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 from starlette.routing import Route
 
 from frontmcp import Caller
@@ -27,6 +27,9 @@ from plugins_builtin.authorities.policy import Model, Scope
 from plugins_builtin.authorities.tokens import BadTokenError, JwtVerifier, caller_from_claims, caller_from_verifier
 
 logger = logging.getLogger("frontmcp.authorities")
+
+AS_GIVEN: Final = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True))
+"""Adds no slash: clients compare an issuer with what the issuer says of itself, letter by letter (RFC 8414, 3.3)."""
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -256,8 +259,8 @@ class Authenticator:
             )
             return []
         return create_protected_resource_routes(
-            AnyHttpUrl(options.resource),
-            [AnyHttpUrl(url) for url in options.servers],
+            AS_GIVEN.validate_python(options.resource),
+            [AS_GIVEN.validate_python(url) for url in options.servers],
             scopes_supported=list(options.scopes) or None,
             resource_name=name,
         )

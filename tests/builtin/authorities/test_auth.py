@@ -359,12 +359,20 @@ async def test_who_has_no_token_is_told_where_to_get_one(signers: Any, trust: An
         assert told.status_code == 200
         assert told.json() == {
             "resource": "https://mcp.acme.example/mcp",
-            "authorization_servers": ["https://issuer.acme.example/"],
+            "authorization_servers": ["https://issuer.acme.example"],
             "scopes_supported": ["tickets", "mail"],
             "bearer_methods_supported": ["header"],
             "resource_name": "desk",
         }
         assert (await post.http.get(post.url.removesuffix("/mcp") + "/healthz")).status_code == 200
+
+
+async def test_the_metadata_have_urls_as_they_were_given(signers: Any) -> None:
+    for given in ("https://mcp.acme.example", "https://mcp.acme.example/"):
+        auth = {"issuer": given, "resource": given, "public_key": signers["ES256"].pem}
+        async with raw(make(auth)) as post:
+            told = await post.http.get(post.url.removesuffix("/mcp") + "/.well-known/oauth-protected-resource")
+            assert (told.json()["resource"], told.json()["authorization_servers"]) == (given, [given])
 
 
 async def test_a_token_without_the_scopes_is_not_enough(signers: Any, trust: Any) -> None:
