@@ -71,3 +71,11 @@ def configure_logging(options: LogOptions) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if options.format == "json" else TextFormatter())
     root.addHandler(handler)
+
+
+def announce(options: LogOptions, text: str) -> None:
+    """Tell a person at the terminal, or a machine that reads logs, where a server serves."""
+    if options.format == "json":
+        logging.getLogger("frontmcp.server").info("%s", text)
+    else:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -25,10 +25,9 @@ from watchfiles import Change, PythonFilter, watch
 
 from frontmcp.cli.failures import Failure, failing_with_place, shown
 from frontmcp.cli.output import say
-from frontmcp.cli.serve import url
 from frontmcp.cli.target import Source, Target
 from frontmcp.errors import ConfigurationError
-from frontmcp.transports.http import HttpServer, bind
+from frontmcp.transports.http import HttpServer, bind, url_of
 from frontmcp.transports.options import HttpOptions
 
 PRELOADED: Final = [
@@ -133,7 +132,7 @@ class Parent:
                 self._socket.close()
             self._socket, self._address = bind(options), (options.host, options.port)
             self._socket.listen()
-            say(f"serving at {url(options, self._socket.getsockname()[1])}, reloading on changes")
+            say(f"serving at {url_of(self._socket, options)}, reloading on changes")
         return self._socket
 
     def stop(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import secrets
 import signal
@@ -18,18 +17,15 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place
-from frontmcp.cli.output import clean_stdout, say
+from frontmcp.cli.output import clean_stdout
 from frontmcp.cli.target import Source
-from frontmcp.transports.http import bind, end_streams, keep_streams, uvicorn_config
+from frontmcp.logs import announce
+from frontmcp.transports.http import bind, end_streams, keep_streams, url_of, uvicorn_config
 from frontmcp.transports.options import HttpOptions
 from frontmcp.transports.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-    from frontmcp.server import FrontMcp
-
-logger = logging.getLogger("frontmcp.server")
 
 APP: Final = "frontmcp.cli.serve:worker_app"
 WORKER: Final = "_FRONTMCP_WORKER"
@@ -51,28 +47,14 @@ def serve_http(source: Source, workers: int = 1) -> None:
     options = server.http_options()
     if workers > 1 and not options.stateless:
         raise UsageFailure(WHY_STATELESS)
-    with bind(options) as bound:
-        port = bound.getsockname()[1]
-        told = f"{server.name} {server.version} at {url(options, port)}"
-        _announce(server, f"{told}, {workers} workers" if workers > 1 else told)
-        if workers > 1 and not _serve_workers(source, options, bound, workers):
-            raise Failure(f"{server.name} could not start, see above")
     if workers == 1:
         with failing_with_place(source.folder):
-            server.run("http", port=port)
-
-
-def _announce(server: FrontMcp, text: str) -> None:
-    """Tell a person at the terminal, or a machine that reads logs, where it serves."""
-    if server.log_options.format == "json":
-        logger.info("%s", text)
-    else:
-        say(text)
-
-
-def url(options: HttpOptions, port: int) -> str:
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    return f"http://{host}:{port}{options.path}"
+            server.run("http")
+        return
+    with bind(options) as bound:
+        announce(server.log_options, f"{server.name} {server.version} at {url_of(bound, options)}, {workers} workers")
+        if not _serve_workers(source, options, bound, workers):
+            raise Failure(f"{server.name} could not start, see above")
 
 
 def _serve_workers(source: Source, options: HttpOptions, bound: socket.socket, workers: int) -> bool:

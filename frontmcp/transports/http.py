@@ -36,6 +36,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from frontmcp.background import start_task
 from frontmcp.errors import ConfigurationError
+from frontmcp.logs import announce
 from frontmcp.threads import leave
 from frontmcp.transports.admission import Admission
 from frontmcp.transports.callers import ACCESS, Access
@@ -257,6 +258,7 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, served: Any, options: HttpOptions) -> None:
         self._served = served
+        self._options = options
         self._app = http_app(served, options)
         self._wire = served.wire
         super().__init__(uvicorn_config(self._app, options, lifespan="off"))
@@ -289,6 +291,12 @@ class OnlyServer(HttpServer):
             await super()._serve(sockets)
         finally:
             self.has_orphans = self._served.threads.orphans > 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for bound in sockets or ():
+            told = f"{self._served.name} {self._served.version} at {url_of(bound, self._options)}"
+            announce(self._served.log_options, told)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as group:
@@ -329,19 +337,27 @@ def bind(options: HttpOptions) -> socket.socket:
     return bound
 
 
+def url_of(bound: socket.socket, options: HttpOptions) -> str:
+    """Where the MCP endpoint is."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"http://{host}:{bound.getsockname()[1]}{options.path}"
+
+
 def run_http(served: Any, options: HttpOptions) -> None:
-    """Serve over HTTP until SIGINT or SIGTERM; calls in flight get ``grace`` seconds.
+    """Serve over HTTP until SIGINT or SIGTERM, then exit; calls in flight get ``grace`` seconds.
 
     :raises ConfigurationError: the port is taken, or can't be bound.
+    :raises SystemExit: with 130 after SIGINT, with 0 after SIGTERM.
     """
     with bind(options) as bound, _ending_on_sigterm():
         server = OnlyServer(served, options)
         try:
             server.run([bound])
         except (KeyboardInterrupt, SystemExit) as ended:
+            code = INTERRUPTED if isinstance(ended, KeyboardInterrupt) else 0
             if server.has_orphans:
-                leave(INTERRUPTED if isinstance(ended, KeyboardInterrupt) else 0)
-            raise
+                leave(code)
+            sys.exit(code)
 
 
 @contextmanager
@@ -370,8 +386,7 @@ async def serving(served: Any, options: HttpOptions) -> AsyncIterator[str]:
             while not server.started:  # noqa: ASYNC110 (uvicorn has no event for it)
                 await anyio.sleep(0.01)
             try:
-                host, port = bound.getsockname()[:2]
-                yield f"http://{host}:{port}{options.path}"
+                yield url_of(bound, options)
             finally:
                 served.wire.close_streams()
                 server.should_exit = True

@@ -126,8 +126,8 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
     """Start ``frontmcp`` in a process; whatever still runs at the end is stopped."""
     started: list[Served] = []
 
-    def serve(*words: str) -> Served:
-        command = [sys.executable, "-m", "frontmcp", *words]
+    def serve(*words: str, module: str | None = "frontmcp") -> Served:
+        command = [sys.executable, *(["-m", module] if module else []), *words]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
             command,

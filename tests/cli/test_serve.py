@@ -106,6 +106,16 @@ async def test_a_signal_does_not_wait_for_a_thread_that_nobody_waits_for(serve, 
     assert served.stop(sent) == code
 
 
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_script_says_where_it_serves_and_ends_without_a_traceback(serve, write, sent, code):
+    write("script.py", DESK + '\n\nserver.run("http", port=0)\n')
+    for served in (serve("script.py", module=None), serve("run", "desk.py", "--http", "--port", "0")):
+        url = served.url()
+        assert served.stop(sent) == code
+        said = [line for line in served.seen if line not in ("loading", "shut down") and "without a desc" not in line]
+        assert said == [f"desk 0.0.0 at {url}"]
+
+
 LOGGED = """
 import logging
 
