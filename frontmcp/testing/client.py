@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
     Completion,
@@ -29,7 +29,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from frontmcp.call import Caller
 from frontmcp.server import FrontMcp
 from frontmcp.testing.replies import Kind, Replier, Replies, RootLister, Sampler, UrlReplier
-from frontmcp.testing.results import PromptResult, ResourceResult, ToolResult
+from frontmcp.testing.results import PromptResult, ResourceResult, ToolResult, refusal_result
 from frontmcp.testing.roads import Endpoint, Road, served
 from frontmcp.testing.status import Jobs
 from frontmcp.testing.taps import tapped
@@ -83,7 +83,7 @@ class Tools:
         self._client = client
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Call a tool; a failure of the tool is a result too.
+        """Call a tool; a failure of the tool is a result too, and so is a denial that HTTP answers with a 401 or 403.
 
         :raises MCPError: the server answered with an error of the protocol.
         """
@@ -91,6 +91,10 @@ class Tools:
         given = dict(arguments) if arguments is not None else None
         try:
             return ToolResult(name, await sdk.call_tool(name, given, progress_callback=_ignore_progress))
+        except MCPError as error:
+            if (refused := refusal_result(error)) is None:
+                raise
+            return ToolResult(name, refused)
         finally:
             self._client.raise_failed_reply()
 

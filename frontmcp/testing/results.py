@@ -6,7 +6,9 @@ import base64
 import json
 from typing import Any, Self
 
+from mcp import MCPError
 from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
@@ -100,6 +102,19 @@ class ToolResult:
 
     def __repr__(self) -> str:
         return f"<ToolResult {self}>"
+
+
+def refusal_result(error: MCPError) -> CallToolResult | None:
+    """The result that a denial would be on a road without HTTP; None for any other error of the protocol."""
+    if not isinstance(error.data, dict) or error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+        return None
+    data = dict(error.data)
+    meta = {key: data.pop(key) for key in ("code", "errorId") if key in data}
+    if "code" not in meta:
+        return None
+    if data:
+        meta["data"] = data
+    return CallToolResult(content=[TextContent(text=error.message)], is_error=True, _meta=meta)
 
 
 class ResourceResult:

@@ -9,10 +9,11 @@ import anyio
 import httpx2
 import psutil
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from pydantic import BaseModel
 
 from frontmcp import App, FrontMcp, Tool, ToolContext
+from frontmcp.errors import MissingCapabilityError
 from frontmcp.testing import ERAS, TRANSPORTS, Road, connect
 from frontmcp.testing.users import HEADER
 
@@ -235,3 +236,41 @@ class TestConnect:
             async with connect(server, Road(transport=transport)) as mcp:
                 await mcp.connect()
                 raise LookupError
+
+
+class Tokens:
+    async def verify_token(self, token: str) -> None:
+        return None
+
+
+@Tool(authorities={"roles": {"any": ["admin"]}})
+async def purge() -> str:
+    return "purged"
+
+
+@Tool
+async def sample() -> str:
+    raise MissingCapabilityError({"sampling": {}})
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("era", ["2026-07-28", "2025-11-25"])
+async def test_a_denial_that_scopes_would_help_is_a_result_on_every_road(era: str, transport: str) -> None:
+    server = FrontMcp(
+        "desk",
+        tools=[purge],
+        auth={"verifier": Tokens()},
+        authorities={"scope_mapping": {"roles": {"admin": ["desk:admin"]}}},
+    )
+    async with connect(server, Road(era, transport)) as mcp:
+        result = await mcp.as_user("ali").tools.call("purge")
+        result.assert_error("AUTHORITY_DENIED")
+        assert result.text().startswith('Access denied to Tool "desk:purge"')
+        assert result.raw.meta["data"]["requiredScopes"] == ["desk:admin"]
+        (await mcp.as_user("nour", roles=["admin"]).tools.call("purge")).assert_ok()
+
+
+async def test_what_the_client_can_not_do_stays_an_error_of_the_protocol() -> None:
+    async with connect(FrontMcp("desk", tools=[sample]), Road("2026-07-28", "http")) as mcp:
+        with pytest.raises(MCPError):
+            await mcp.tools.call("sample")
