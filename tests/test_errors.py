@@ -231,6 +231,7 @@ def test_flow_control_is_silent_and_carries_the_error() -> None:
     original = PublicMcpError("x")
     error = FlowControl(original)
     assert (str(error), error.original_error) == ("", original)
+    assert repr(error) == f"FlowControl({original!r})"
     assert not isinstance(error, FrontMcpError)
 
 

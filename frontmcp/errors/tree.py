@@ -335,13 +335,16 @@ class ConfigurationError(FrontMcpError):
 class FlowControl(Exception):
     """Carries what `self.fail(error)` was given out of a call.
 
-    Its message is empty and it has no code: read ``original_error``. It is an `Exception`, so a bare
-    ``except Exception`` around `self.fail` swallows it.
+    Its message is empty and it has no code: read ``original_error``, which its ``repr`` shows. It is an
+    `Exception`, so a bare ``except Exception`` around `self.fail` swallows it.
     """
 
     def __init__(self, original_error: BaseException | None = None) -> None:
         super().__init__("")
         self.original_error = original_error
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.original_error!r})"
 
 
 class Response(FlowControl):
@@ -350,6 +353,9 @@ class Response(FlowControl):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
+
+    def __repr__(self) -> str:
+        return "Response(…)"
 
 
 class NotAnException(Exception):
