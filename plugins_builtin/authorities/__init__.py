@@ -55,7 +55,11 @@ class Authorities(Plugin):
 
     @hookimpl
     def provide_routes(self, server: Any) -> Any:
-        return None if self._authenticator is None else self._authenticator.routes(server.name)
+        if self._authenticator is not None:
+            return self._authenticator.routes(server.name)
+        if self._engine is not None and all(step.plugin == self.name for step in server.hooks.steps("authenticate")):
+            self._engine.warn_of_strangers()
+        return None
 
     @hookimpl(option="authorities")
     async def check_authorities(self, call: Call) -> None:

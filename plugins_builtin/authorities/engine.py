@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -10,7 +11,12 @@ from frontmcp import Call, Caller
 from plugins_builtin.authorities.decision import Check, Compiler, Context, required_scopes
 from plugins_builtin.authorities.errors import AuthorityDeniedError, Denial
 from plugins_builtin.authorities.identity import Identity, resolved
-from plugins_builtin.authorities.policy import AuthoritiesOptions, Policy
+from plugins_builtin.authorities.policy import AuthoritiesOptions, Policy, asks_who_calls
+
+logger = logging.getLogger("frontmcp.authorities")
+
+RUN_AS: Final = ("job", "workflow")
+"""Kinds whose schedules say who calls."""
 
 WORDS: Final = {"resource_template": "Resource"}
 
@@ -37,6 +43,23 @@ class Engine:
         check = compiler.compile(policy)
         self.problems += [f"{place}: {problem}" for problem in compiler.problems]
         return check
+
+    def warn_of_strangers(self) -> None:
+        """Name the entries that no client can call as long as nothing says who calls."""
+        options = self._options
+        if options.claims_resolver is not None:
+            return
+        closed = [
+            entry.name
+            for entry in self._checks
+            if entry.kind not in RUN_AS and asks_who_calls(entry.options["authorities"], options.profiles)
+        ]
+        if closed:
+            logger.warning(
+                "no client can call %s: their authorities ask who calls, and nothing here says it; "
+                "give auth= (docs/auth.md), for stdio with local, or a plugin that answers authenticate",
+                ", ".join(closed),
+            )
 
     async def judge(self, call: Call) -> None:
         """Refuse a call whose caller may not make it.

@@ -6,7 +6,7 @@ Keys are snake_case, their camelCase spellings are accepted, unknown ones are re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
@@ -188,6 +188,25 @@ Requirement: TypeAlias = Annotated[Policy, WrapValidator(_named)]
 """A profile's name, a list of such, or a policy."""
 
 Policy.model_rebuild()
+
+
+def asks_who_calls(policy: Policy, profiles: Mapping[str, Policy]) -> bool:
+    """Whether nobody anonymous can pass, as roles, permissions or claims are asked for in any case."""
+    inner = {
+        "profiles": (asks_who_calls(profiles[name], profiles) for name in policy.profiles or ()),
+        "all_of": (asks_who_calls(each, profiles) for each in policy.all_of or ()),
+        "roles": (policy.roles != Quantified(),),
+        "permissions": (policy.permissions != Quantified(),),
+        "attributes": _asks_for_claims(policy.attributes or Attributes()),
+        "any_of": (all(asks_who_calls(each, profiles) for each in policy.any_of or ()),),
+    }
+    given = [name for name in Policy.model_fields if name != "operator" and getattr(policy, name) is not None]
+    asked = [any(inner.get(name, ())) for name in given]
+    return any(asked) if policy.operator == "AND" else bool(asked) and all(asked)
+
+
+def _asks_for_claims(attributes: Attributes) -> Iterator[bool]:
+    return (path.startswith("claims.") and value is not None for path, value in attributes.match.items())
 
 
 def _check_scope(scope: str) -> str:

@@ -671,3 +671,47 @@ async def test_one_session_may_change_its_user_and_nothing_is_remembered(server:
             for other in (session, {**session, "user": {"sub": "nour"}}):
                 with pytest.raises(AuthorityDeniedError):
                     await direct.call_tool("cleanup", auth_context=other)
+
+
+ADMIN = {"roles": {"any": ["admin"]}}
+WARNED = {
+    "roles": (ADMIN, True),
+    "permissions": ({"permissions": {"all": ["close"]}}, True),
+    "a claim": ({"attributes": {"match": {"claims.org": "acme"}}}, True),
+    "a profile": ("admin", True),
+    "all of": ({"all_of": [{"guards": [bool]}, ADMIN]}, True),
+    "any of two": ({"any_of": [ADMIN, "admin"]}, True),
+    "any of, one open": ({"any_of": [ADMIN, {"guards": [bool]}]}, False),
+    "or, one open": ({**ADMIN, "guards": [bool], "operator": "OR"}, False),
+    "or": ({**ADMIN, "profiles": ["admin"], "operator": "OR"}, True),
+    "not": ({"not_": ADMIN}, False),
+    "the input": ({"attributes": {"match": {"input.level": 3}}}, False),
+    "no claim": ({"attributes": {"match": {"claims.org": None}}}, False),
+    "nothing": ({}, False),
+}
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_what_no_client_can_call_as_nothing_says_who_calls_is_named(
+    case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy, is_closed = WARNED[case]
+    desk(policy, profiles={"admin": ADMIN}).http_app()
+    told = "no client can call close_ticket: their authorities ask who calls, and nothing here says it; give auth="
+    assert (told in caplog.text) == is_closed
+
+
+class Door(Plugin):
+    name = "door"
+
+    @hookimpl
+    def authenticate(self, request: Any) -> Any:
+        return None
+
+
+@pytest.mark.parametrize("more", [{"auth": {"local": {"sub": "ops"}}}, {"plugins": [Door]}], ids=["auth", "plugin"])
+def test_no_warning_where_something_says_who_calls(more: Any, caplog: pytest.LogCaptureFixture) -> None:
+    FrontMcp("desk", tools=[tool_with(ADMIN)], **more).http_app()
+    resolving = desk(ADMIN, claims_resolver=lambda caller: {"roles": ["admin"]})
+    resolving.http_app()
+    assert "no client can call" not in caplog.text
