@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, redirect_stdout
 from typing import Any, Final, NoReturn, Self
@@ -179,6 +180,8 @@ def _what_is_wrong(item: SessionMessage | Exception) -> ErrorData | None:
 
 
 async def _stop_on_signal(stop: Callable[[], None]) -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return  # Signals reach the main thread alone.
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             stop()

@@ -307,6 +307,23 @@ def test_a_server_without_stdin_or_stdout_says_so(tmp_path: Path, closed: str) -
     assert "stdin or stdout is closed, and stdio needs both" in done.stderr
 
 
+def test_a_server_may_run_in_a_thread(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import threading\n"
+        "from frontmcp import FrontMcp\n"
+        "thread = threading.Thread(target=FrontMcp('stdio-test').run)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+    server = Process(script)
+    server.send(call(1, "none"))
+    assert "TOOL_NOT_FOUND" in json.dumps(server.answer())
+    code, _, err = server.end()
+    assert code == 0
+    assert "Traceback" not in err
+
+
 FAILING = """
 import os
 import anyio
