@@ -92,6 +92,17 @@ def called(thing: Any) -> str:
     return f"an object of {type(thing).__qualname__}"
 
 
+def missing_attribute(owner: object, name: str, instead: Mapping[str, str]) -> Any:
+    """For ``__getattr__``: what looking up a name that was not found ends with.
+
+    :param instead: what to write, by names that other frameworks have.
+    :raises AttributeError: it is not there; what a property of that name raised, where one did.
+    """
+    if name in instead and not hasattr(type(owner), name):
+        raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}; use {instead[name]}")
+    return object.__getattribute__(owner, name)
+
+
 def info_of(name: Any, version: str | None, info: Any) -> dict[str, Any]:
     """What clients are told of the server.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from frontmcp.apps import Apps
-from frontmcp.arguments import info_of, keywords_of, several_or_problem
+from frontmcp.arguments import info_of, keywords_of, missing_attribute, several_or_problem
 from frontmcp.asking import MemoryStateStore
 from frontmcp.assembly import Assembly
 from frontmcp.call import Call, Caller, Entry, Kind, Origin, RequestContext, Surface
@@ -51,6 +51,16 @@ if TYPE_CHECKING:
 
 Transport: TypeAlias = Literal["stdio", "http"]
 TRANSPORTS: Final = get_args(Transport)
+
+INSTEAD: Final = {
+    **dict.fromkeys(("mount", "import_server", "as_proxy"), "apps=[App.from_mcp(other)]"),
+    "custom_route": "provide_routes of a plugin",
+    "add_middleware": "plugins=[…]",
+    **dict.fromkeys(("streamable_http_app", "sse_app"), "http_app()"),
+    **dict.fromkeys(("run_async", "run_http_async", "run_stdio_async"), "run(), or http_app() in a server of your own"),
+    **dict.fromkeys(("call_tool", "list_tools", "get_tools", "read_resource", "get_prompt"), "create_direct(server)"),
+}
+"""What to write for what a server of FastMCP has."""
 
 
 class FrontMcp(Registers):
@@ -553,3 +563,8 @@ class FrontMcp(Registers):
         from frontmcp.transports.http import run_http
 
         run_http(self, self.http_options(**options))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return missing_attribute(self, name, INSTEAD)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, MutableMapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from frontmcp.abort import AbortSignal
+from frontmcp.arguments import missing_attribute
 from frontmcp.call import Call, Caller, Level, Message, ProgressUpdate, RequestContext
 from frontmcp.contexts.asking import AskingContext
 from frontmcp.contexts.sync import awaited, from_thread, refuse_in_thread
@@ -16,6 +17,23 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 T = TypeVar("T")
+
+INSTEAD: Final = {
+    **{level: f'notify(message, level="{level}")' for level in ("debug", "info", "warning", "error")},
+    "log": "notify(message, level=…), or logger for the server's own log",
+    "report_progress": "progress(progress, total, message)",
+    "set_state": "context.set(key, value)",
+    "get_state": "context.get(key)",
+    "delete_state": "context.delete(key)",
+    "request_context": "context; what the lifespan yielded is get(Db)",
+    "lifespan_context": "get(Db), where the lifespan yields {Db: db}",
+    "request_id": "context.request_id",
+    "session_id": "context.session_id",
+    "client_id": "auth.user.sub",
+    "session": "context.client_info and context.client_capabilities; notify, elicit and sample speak to the client",
+    "fastmcp": "call.server",
+}
+"""What to write for what a context of FastMCP has."""
 
 
 class _CallLogger(logging.LoggerAdapter[logging.Logger]):
@@ -221,3 +239,8 @@ class Context(AskingContext):
         call = self.call
         instance: T = call.runner.provide(call, type_)
         return instance
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return missing_attribute(self, name, INSTEAD)

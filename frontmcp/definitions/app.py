@@ -190,7 +190,8 @@ class App(Registers):
         """
         app = target if isinstance(target, App) else getattr(target, "__dict__", {}).get(_ATTRIBUTE)
         if not isinstance(app, App):
-            raise ConfigurationError(f"apps=: {target!r} is neither an App nor a class decorated with @App")
+            hint = "" if inspect.isclass(target) else "; another server joins by App.from_mcp(server)"
+            raise ConfigurationError(f"apps=: {target!r} is neither an App nor a class decorated with @App{hint}")
         return app
 
     @property

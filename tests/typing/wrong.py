@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontmcp import AbortSignal, Agent, Provider, Tool, ToolContext
+from frontmcp import AbortSignal, Agent, FrontMcp, Provider, Tool, ToolContext
 
 Tool(sync="process")  # [call-overload]
 Tool(name=3)  # [call-overload]
@@ -21,6 +21,7 @@ class CloseTicket(ToolContext):
     async def execute(self, id: str) -> str:
         await self.call_tool(3)  # [arg-type]
         await self.notify("hi", level="loud")  # [arg-type]
+        await self.info("hi")  # [attr-defined]
         return self.get(int)  # [return-value]
 
 
@@ -31,5 +32,6 @@ async def use_them() -> None:
     Provider(str, 3)  # [arg-type]
 
 
+FrontMcp("desk").mount(get_ticket)  # [attr-defined]
 Agent(name="triage")  # [call-arg]
 Agent(llm={"adapter": None}, execution={"max_iteration": 3})  # [arg-type]
