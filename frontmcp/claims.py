@@ -148,7 +148,8 @@ class Claims:
     def _unclaimed(self, scope: str, name: str, keywords: Collection[str]) -> str:
         said = f'no plugin claims the option "{name}"'
         if off := next((info for info in self._infos if not info.is_active and _would_claim(info, name)), None):
-            return f"{said}: {off.title}, which does, is {off.status} ({off.reason})"
+            ways = "; take the option out, or leave the plugin on" if off.status == "disabled" else ""
+            return f"{said}: {off.title}, which does, is {off.status} ({off.reason}){ways}"
         if elsewhere := [other for other, claims in self._claims.items() if name in claims]:
             return f"{said} for a {scope}, only for {' and '.join(elsewhere)}"
         if scope == SERVER and name in INSTALLABLE:
