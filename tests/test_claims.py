@@ -115,7 +115,7 @@ class TestUnclaimed:
         (problem,) = problems_of(Audit, "no:acme.audit", tool_options={"audit": True})
         assert problem.endswith(
             'no plugin claims the option "audit": plugin "acme.audit", which does, is disabled (no:acme.audit); '
-            'take the option out, or leave the plugin on'
+            "take the option out, or leave the plugin on"
         )
 
     def test_names_the_plugin_that_is_off_for_want_of_another(self) -> None:
