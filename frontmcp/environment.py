@@ -19,12 +19,12 @@ class Environment:
 
     def __init__(self, given: str | None) -> None:
         self._given = given
-        self._http_roads = 0
+        self._public_roads = 0
 
     @property
     def name(self) -> str:
-        """What was given, else ``FRONTMCP_ENV``, else production while `serving_http`, and development elsewhere."""
-        default = "production" if self._http_roads else "development"
+        """What was given, else ``FRONTMCP_ENV``, else production while `serving_publicly`, else development."""
+        default = "production" if self._public_roads else "development"
         return self._given or os.environ.get("FRONTMCP_ENV") or default
 
     @property
@@ -33,10 +33,10 @@ class Environment:
         return self.name not in OPEN_ENVIRONMENTS
 
     @contextmanager
-    def serving_http(self) -> Iterator[None]:
-        """The server serves HTTP, or is about to. May be entered again meanwhile."""
-        self._http_roads += 1
+    def serving_publicly(self) -> Iterator[None]:
+        """The server serves HTTP, or a server that is in production, or is about to. May be entered again meanwhile."""
+        self._public_roads += 1
         try:
             yield
         finally:
-            self._http_roads -= 1
+            self._public_roads -= 1

@@ -7,8 +7,8 @@ it), `changes` (who hears of changes), `plugin_calls` (calls that plugins make),
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -490,7 +490,17 @@ class FrontMcp(Registers):
     async def running(self) -> AsyncIterator[None]:
         """The server is started inside: its lifespan and providers, then `server_started`. May be nested."""
         self.check()
-        async with self.lifetime.used():
+        with self._masking():
+            async with self.lifetime.used():
+                yield
+
+    @contextmanager
+    def _masking(self) -> Iterator[None]:
+        """In production, so is each `FrontMcp` of this process behind an app, whose errors reach our clients."""
+        with ExitStack() as stack:
+            for app in self._apps.all if self.production else ():
+                if app.upstream is not None and isinstance(app.upstream.target, FrontMcp):
+                    stack.enter_context(app.upstream.target._environment.serving_publicly())
             yield
 
     @property
@@ -532,11 +542,11 @@ class FrontMcp(Registers):
         """
         from frontmcp.transports.http import http_app
 
-        with self._environment.serving_http():
+        with self._environment.serving_publicly():
             self.check()
             if (missing := missing_keys()) is not None:
                 raise ConfigurationError(missing)
-            return http_app(self, self.http_options(**options), self._environment.serving_http)
+            return http_app(self, self.http_options(**options), self._environment.serving_publicly)
 
     def run(self, transport: Transport = "stdio", **options: Any) -> None:
         """Serve until the client goes away, or until SIGINT or SIGTERM.
@@ -550,7 +560,7 @@ class FrontMcp(Registers):
             raise ConfigurationError(
                 f'run: {", ".join(sorted(options))} is for HTTP: write run("http", …); stdio takes no options'
             )
-        with self._environment.serving_http() if transport == "http" else nullcontext():
+        with self._environment.serving_publicly() if transport == "http" else nullcontext():
             configure_logging(self.log_options)
             self.check()
             try:

@@ -674,3 +674,26 @@ async def test_a_lost_server_stops_the_start_or_is_tried_again(caplog: pytest.Lo
 
 def test_its_errors_are_one_family() -> None:
     assert issubclass(UpstreamTimeoutError, UpstreamError)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "masked"),
+    [("production", None, True), ("development", None, False), ("production", "development", False)],
+)
+async def test_a_frontmcp_behind_an_app_masks_what_ours_masks(
+    outer: str, inner: str | None, masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FRONTMCP_ENV", raising=False)
+
+    @Tool
+    async def bad() -> None:
+        raise RuntimeError("secret")
+
+    other = FrontMcp("other", tools=[bad], environment=inner)
+    between = FrontMcp("between", apps=[App.from_mcp(other)])
+    async with connect(FrontMcp("s", apps=[App.from_mcp(between)], environment=outer), Road()) as mcp:
+        result = await mcp.tools.call("bad")
+    assert result.is_error
+    assert ("secret" not in result.text()) is masked
+    assert ("stack" not in result.raw.meta) is masked
+    assert other.production is False
