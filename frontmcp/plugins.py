@@ -241,21 +241,23 @@ class PluginManager:
             raise
 
     def collect(self, problems: list[str], hook: str, *arguments: Any) -> list[Any]:
-        """Call a hook of the start; what it raises becomes a problem that names plugin, hook and place.
+        """Call a hook of the start, every implementation; what one raises becomes a problem that names its place.
 
-        :returns: the answers; none where one implementation failed.
+        :returns: the answers of those that did not fail.
         """
-        try:
-            answers: list[Any] = self.call(hook, *arguments)
-        except ConfigurationError as error:
-            problems.extend(error.problems)
-        except Exception as error:
-            step = blame(error, self.steps(hook))
-            where = f'plugin "{step.plugin}", {source(step.source)}' if step is not None else hook
-            problems.append(f"{where}: failed: {type(error).__name__}: {error}")
-        else:
-            return answers
-        return []
+        answers = []
+        for step in self.steps(hook, _entry_among(self._specs[hook], arguments)):
+            try:
+                answer = step.function(*arguments)
+            except ConfigurationError as error:
+                problems.extend(error.problems)
+            except Exception as error:
+                where = f'plugin "{step.plugin}", {source(step.source)}'
+                problems.append(f"{where}: failed: {type(error).__name__}: {error}")
+            else:
+                if answer is not None:
+                    answers.append(answer)
+        return answers
 
     # Hooks of a tool's own class
 

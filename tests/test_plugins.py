@@ -12,12 +12,14 @@ import pytest
 from pydantic import Field
 
 from frontmcp import (
+    Agent,
     App,
     Around,
     Call,
     CallNext,
     Did,
     FrontMcp,
+    Job,
     Option,
     Plugin,
     Tool,
@@ -817,3 +819,44 @@ async def test_a_hook_for_no_entry_is_compiled_once() -> None:
     await server.emit("ticket.closed")
     assert counts.heard == 2
     assert server.hooks.chain("on_emit") is compiled
+
+
+def test_every_plugin_that_fails_at_the_start_is_told_of() -> None:
+    @Job
+    async def export() -> None: ...
+
+    @Agent(llm={"provider": "openai", "model": "m"})
+    def triage() -> str:
+        return "hello"
+
+    server = FrontMcp(
+        "desk",
+        agents=[triage],
+        jobs=[export],
+        jobs_config={"store": "sqlite:///jobs.db"},
+        throttle={"store": "redis://h"},
+        autoload_plugins=False,
+    )
+    with pytest.raises(ConfigurationError) as raised:
+        server.check()
+    told = "\n".join(raised.value.problems)
+    assert [name for name in ("frontmcp-redis", "frontmcp-openai", "frontmcp-dbos") if name in told] == [
+        "frontmcp-redis", "frontmcp-openai", "frontmcp-dbos",
+    ]  # fmt: skip
+
+
+def test_what_fails_at_the_start_names_its_plugin_and_the_others_are_asked() -> None:
+    class Broken(Plugin):
+        @hookimpl
+        def settled(self, server: Any) -> None:
+            raise RuntimeError("no table")
+
+    class Whole(Plugin):
+        @hookimpl
+        def settled(self, server: Any) -> None:
+            asked.append(server.name)
+
+    asked: list[str] = []
+    with pytest.raises(ConfigurationError, match=r'plugin "broken", .*: failed: RuntimeError: no'):
+        FrontMcp("desk", plugins=[Broken(), Whole()]).check()
+    assert asked == ["desk"]
