@@ -105,14 +105,16 @@ def unserializable(value: Any) -> InvalidOutputError:
     if inspect.iscoroutine(part):
         part.close()
         return InvalidOutputError(f"{part.__qualname__}() was not awaited", dotted(path))
+    if len(path) == MAX_DEPTH:
+        return InvalidOutputError("nested too deeply")
     return InvalidOutputError("not serializable as JSON", dotted(path))
 
 
 def _unserializable_part(value: Any) -> tuple[Path, Any]:
-    """The innermost part that is no JSON, and where it stands."""
+    """The innermost part that is no JSON, and where it stands; `MAX_DEPTH` levels down at most."""
     path: Path = ()
     seen: set[int] = set()
-    while id(value) not in seen:
+    while id(value) not in seen and len(path) < MAX_DEPTH:
         seen.add(id(value))
         for key, item in children(value):
             if not _is_json(item):

@@ -392,6 +392,17 @@ def test_what_is_no_json_is_named(annotation: Any, value: Any, text: str) -> Non
     assert str(refused.value) == f"Tool output validation failed ({text})"
 
 
+def test_what_is_nested_too_deeply_is_told_without_its_path() -> None:
+    from frontmcp.schema import json_text
+
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(InvalidOutputError, match="nested too deeply") as refused:
+        json_text(nested)
+    assert refused.value.path == ""
+
+
 # Null
 
 
