@@ -52,11 +52,14 @@ def is_sound(owner: Any, mark: Mark, specs: Mapping[str, Spec]) -> bool:
 
 
 def _check_colour(spec: Spec, function: Callable[..., Any], where: str) -> Iterator[str]:
-    written = list(layers(function))
-    if any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in written):
+    if _yields(function):
         yield f"{where}: a hook can't yield; write {_form(spec)}"
-    elif not spec.is_async and any(inspect.iscoroutinefunction(each) for each in written):
+    elif not spec.is_async and any(inspect.iscoroutinefunction(each) for each in layers(function)):
         yield f'{where}: the hook {spec.name} is called synchronously; write "def", not "async def"'
+
+
+def _yields(function: Callable[..., Any]) -> bool:
+    return any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in layers(function))
 
 
 def _check_arguments(spec: Spec, owner: Any, mark: Mark, where: str) -> Iterator[str]:
@@ -71,7 +74,7 @@ def _check_arguments(spec: Spec, owner: Any, mark: Mark, where: str) -> Iterator
         elif parameter.name not in spec.names:
             hint = nearest(parameter.name, spec.names)
             yield f'{where}: the hook {spec.signature} has no argument "{parameter.name}"{hint}'
-    if spec.kind == "wrapper" and "call_next" not in [parameter.name for parameter in given]:
+    if spec.kind == "wrapper" and "call_next" not in [each.name for each in given] and not _yields(mark.function):
         yield f"{where}: the hook {spec.name} is a wrapper; write {_form(spec)}"
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from frontmcp.claims import INSTALLABLE, Claims
 from frontmcp.errors import ConfigurationError, nearest
 from frontmcp.logs import LogOptions
-from frontmcp.settings import Layer, Setting, environment_layer, file_layer, merge
+from frontmcp.settings import FILE, Layer, Setting, environment_layer, file_layer, merge
 from frontmcp.transports.options import HttpOptions
 from frontmcp.validation import issues
 
@@ -50,6 +50,9 @@ class CoreSettings(BaseModel):
     plugin_order: list[str] = []
     autoload_plugins: bool = True
 
+
+HEADERS: Final = ("frontmcp", "tool")
+"""Tables of a ``pyproject.toml``, or of other programs' files, that `FILE` does not have."""
 
 DEFAULTS: Final = {name: field.default for name, field in CoreSettings.model_fields.items()}
 """What `FrontMcp` was given where it was given nothing."""
@@ -132,6 +135,8 @@ class Configuration:
         is_known = name in claims.names("server") or name in INSTALLABLE
         if not is_known and name == "environment":
             return [f"{place()}: it is no setting: give the variable FRONTMCP_ENV, or environment= in code"]
+        if not is_known and name in HEADERS and isinstance(setting.value, Mapping):
+            return [f"{place()}: settings stand at the top of {FILE}, under no header [{name}]; drop that line"]
         if not is_known and (near := nearest(name, meant)):
             return [f'{place()}: there is no setting "{name}"{near}']
         if setting.is_environment and claims.is_foreign(name):

@@ -190,7 +190,9 @@ class ModelConfig:
             options(**self.extra)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            problems += [_wrong(each["loc"], each["msg"], options) for each in found]
+            for each in found:
+                what = "there is no such key" if each["type"] == "extra_forbidden" else each["msg"]
+                problems.append(_wrong(each["loc"], what, options))
         return problems
 
 

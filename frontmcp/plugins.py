@@ -28,7 +28,7 @@ from frontmcp.chain import (
 )
 from frontmcp.checks import arguments, check_hook, check_plugin, is_sound, source
 from frontmcp.claims import Claims
-from frontmcp.errors import ConfigurationError, describe, nearest
+from frontmcp.errors import ConfigurationError, closest, describe, nearest
 from frontmcp.hooks import Mark, marks
 from frontmcp.hookspecs import PROJECT, HookOptions, Spec, read_specs
 from frontmcp.loading import Loader, PluginSettings
@@ -36,6 +36,8 @@ from frontmcp.loading import PluginInfo as PluginInfo
 from frontmcp.registry import Entry
 
 NOT_FOR_AUTOLOAD = ("authenticate",)
+SHORTEST_STEM = 3
+"""What a pattern shorter than this, but for its stars, was meant as can't be told."""
 ON_CLASSES = ("will_execute", "did_execute", "around_execute")
 
 Chain: TypeAlias = Callable[..., Any]
@@ -199,7 +201,8 @@ class PluginManager:
         for each in itertools.chain.from_iterable(self._implementations.values()):
             patterns = each.options.tools
             if patterns and not any(each.concerns(entry) for entry in entries):
-                told = f"tools={', '.join(map(repr, patterns))} matches no tool{nearest(patterns[0], names)}"
+                near = next(filter(None, (_meant(pattern, names) for pattern in patterns)), "")
+                told = f"tools={', '.join(map(repr, patterns))} matches no tool{near}"
                 yield f'plugin "{each.step.plugin}", {each.step.place}: {told}'
 
     def unbound_steps(self, hook: str) -> list[Step]:
@@ -347,3 +350,11 @@ async def _resume(call_next: Callable[[], Awaitable[Any]]) -> Any:
 def _blame(error: Exception, steps: Sequence[Step]) -> None:
     if (step := blame(error, steps, (_resume.__code__,))) is not None:
         add_note(error, step)
+
+
+def _meant(pattern: str, names: Sequence[str]) -> str:
+    """The nearest name to a pattern, else to its beginning: what it leaves open may be long."""
+    stem = pattern.rstrip("*")
+    begins = {name[: len(stem)]: name for name in names} if len(stem) >= SHORTEST_STEM else {}
+    near = closest(stem, begins)
+    return nearest(pattern, names) or (f'; did you mean "{begins[near]}"?' if near is not None else "")

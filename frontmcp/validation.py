@@ -14,8 +14,8 @@ from frontmcp.schema import scrub
 Path: TypeAlias = Sequence[int | str]
 """The keys that lead to a part of a value."""
 
-NAMES_CHOICES: Final = ("literal_error", "enum")
-"""pydantic's errors whose text names what is allowed, and nothing of what was given."""
+NAMES_CHOICES: Final = ("literal_error", "enum", "too_short")
+"""pydantic's errors that name what is allowed, and nothing of what was given but how much it was."""
 
 
 class Issue(NamedTuple):
@@ -56,7 +56,10 @@ def _text(issue: Any, path: Path, type_: Any) -> str:
             return "Input should be a list"
         case "extra_forbidden":
             *above, key = path
-            return str(issue["msg"]) + nearest(str(key), _keys(type_, above))
+            return "there is no such key" + nearest(str(key), _keys(type_, above))
+        case "too_short":
+            least = issue["ctx"]["min_length"]
+            return f"it needs at least {least} {'entry' if least == 1 else 'entries'}"
     return str(issue["msg"])
 
 

@@ -105,6 +105,12 @@ class AsyncGenerator(Plugin):
         yield
 
 
+class GeneratorWithoutCallNext(Plugin):
+    @hookimpl
+    def around_execute(self, call: Any) -> Any:
+        yield
+
+
 class NoCallNext(Plugin):
     @hookimpl
     async def guard_call(self, call: Any) -> Any: ...
@@ -156,6 +162,7 @@ MISTAKES = [
         "around_execute",
         'a hook can\'t yield; write "async def around_execute(self, call, call_next)" and await call_next()',
     ),
+    (GeneratorWithoutCallNext, "around_execute", "a hook can't yield"),
     (AsyncGenerator, "timed", "a hook can't yield"),
     (
         NoCallNext,
@@ -181,6 +188,7 @@ def test_each_mistake_says_where_it_is_and_what_is_right(plugin: type, function:
     found = problems_of(plugin)
     written = plugin.__mro__[1]
     assert any(said in each for each in found), found
+    assert len(found) == 1, found
     for each in found:
         assert each.startswith(f'plugin "acme.audit", {function} ({__file__}:{line_of(written, function)}): ')
 

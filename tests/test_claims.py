@@ -286,7 +286,7 @@ class TestValues:
             (Nested, "x", "Input should be a dict with some of the keys inner, key"),
             (list[Nested], [3], "0: Input should be a dict with some of the keys inner, key"),
             (tuple[int, ...], "x", "Input should be a list"),
-            (Nested, {"kye": 1}, "kye: Extra inputs are not permitted"),
+            (Nested, {"kye": 1}, "kye: there is no such key"),
             (Nested, {"inner": {"port": "x"}}, "inner.port: Input should be a valid integer"),
         ],
     )

@@ -185,18 +185,27 @@ def test_settings_hold_before_the_server_is_checked() -> None:
     assert (server.version, server.instructions, server.pagination) == ("1.2", "hi", 10)
 
 
-def test_a_guard_for_no_tool_is_told(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [("delet_all", "delete_all"), ("delte_*", "delete_all"), ("purg_*", "purge_all_closed_tickets"), ("xyz_*", None)],
+)
+def test_a_guard_for_no_tool_is_told(pattern: str, meant: str | None, caplog: pytest.LogCaptureFixture) -> None:
     class Guard(Plugin):
         name = "test.guard"
 
-        @Will("execute", tools="delet_all")
+        @Will("execute", tools=pattern)
         async def refuse(self, call: Any) -> None: ...
 
     @Tool
     async def delete_all() -> None: ...
 
-    FrontMcp("s", tools=[delete_all], plugins=[Guard]).check()
-    assert "tools='delet_all' matches no tool; did you mean \"delete_all\"?" in caplog.text
+    @Tool
+    async def purge_all_closed_tickets() -> None: ...
+
+    FrontMcp("s", tools=[delete_all, purge_all_closed_tickets], plugins=[Guard]).check()
+    assert f"tools='{pattern}' matches no tool" in caplog.text
+    assert ("did you mean" in caplog.text) == (meant is not None)
+    assert meant is None or f'; did you mean "{meant}"?' in caplog.text
 
 
 def test_a_context_of_another_framework_is_no_argument() -> None:

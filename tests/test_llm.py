@@ -84,8 +84,8 @@ class Options(BaseModel):
     ("extra", "said"),
     [
         ({"temperature": 1, "timeout": 3}, []),
-        ({"temperatur": 1}, ['temperatur: Extra inputs are not permitted; did you mean "temperature"?']),
-        ({"xyz": 1}, ["xyz: Extra inputs are not permitted; there are model, api_key, base_url, temperature, timeout"]),
+        ({"temperatur": 1}, ['temperatur: there is no such key; did you mean "temperature"?']),
+        ({"xyz": 1}, ["xyz: there is no such key; there are model, api_key, base_url, temperature, timeout"]),
     ],
 )
 def test_options_of_an_adapter_that_are_wrong_are_told(extra: Mapping[str, object], said: list[str]) -> None:

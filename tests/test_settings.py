@@ -188,6 +188,15 @@ def test_a_wrong_word_about_plugins_is_told_with_its_source(monkeypatch: pytest.
     ]
 
 
+@pytest.mark.parametrize("header", ["frontmcp", "tool.frontmcp"])
+def test_the_settings_file_has_no_header_of_its_own(header: str, tmp_path: Path) -> None:
+    (tmp_path / "frontmcp.toml").write_text(f"[{header}]\npagination = 3\n")
+    served = server()
+    served.configure(file=tmp_path / "frontmcp.toml")
+    with pytest.raises(ConfigurationError, match=r"frontmcp\.toml: settings stand at the top .* under no header \["):
+        served.check()
+
+
 def test_the_environment_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Passed over, errors would be shown whole by a server that was told not to."""
     monkeypatch.setenv("FRONTMCP_ENVIRONMENT", "production")
@@ -282,7 +291,7 @@ def test_wrong_keys_of_one_table_have_each_their_own_source(monkeypatch: pytest.
     served = FrontMcp("settings", plugins=[Nested], nested={"inner": {"levle": 1}, "many": [{"lvel": 1}]})
     with pytest.raises(ConfigurationError) as refused:
         served.check()
-    wrong = "Extra inputs are not permitted; did you mean"
+    wrong = "there is no such key; did you mean"
     assert sorted(refused.value.problems) == [
         f'setting from FRONTMCP_NESTED__INER: option nested: iner: {wrong} "inner"?',
         f'setting from code: option nested: inner.levle: {wrong} "level"?; many.0.lvel: {wrong} "level"?',

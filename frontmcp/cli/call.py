@@ -14,18 +14,17 @@ from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageConte
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from frontmcp.call import Answer, Caller, Kind, Message, ProgressUpdate, Question, RequestContext
+from frontmcp.call import Answer, Caller, Message, ProgressUpdate, Question, RequestContext
 from frontmcp.cli.failures import Failure, UsageFailure, failing_with_place, place_of
 from frontmcp.cli.output import say
+from frontmcp.cli.reports import body_place
 from frontmcp.errors import (
     ElicitationNotSupportedError,
     FrontMcpError,
     InvalidInputError,
     InvalidOutputError,
-    JobNotFoundError,
     ToolExecutionError,
     ToolNotFoundError,
-    WorkflowNotFoundError,
     nearest,
     to_result,
 )
@@ -266,23 +265,20 @@ def failure(server: FrontMcp, wanted: ToolCall, answered: Answered, folder: Path
         return Failure(as_text(answered.result) or f'tool "{wanted.tool}" answered with an error')
     if isinstance(error, ToolNotFoundError) and str(error) == str(ToolNotFoundError(wanted.tool)):
         names = [tool.name for tool in server.tools() if tool.options.get("visibility") in (None, "public")]
+        if server.find(wanted.tool) is not None:
+            return Failure(f"{error}: no client sees it (frontmcp list --all shows what there is)")
         return Failure(f"{error}{nearest(wanted.tool, names)} (frontmcp list shows what there is)")
     if isinstance(error, ElicitationNotSupportedError):
         return Failure(f'tool "{wanted.tool}" {CAN_NOT_ASK} ({error.code})')
     if isinstance(error, InvalidInputError):
         said = ": ".join(filter(None, [str(error), _issues(error)]))
-        return Failure(f"{said}{_nearest_run(server, error) or _inner_call(error)} ({error.code})")
+        return Failure(f"{said}{_inner_call(error)} ({error.code})")
     if isinstance(error, InvalidOutputError):
-        return Failure(f"{': '.join([str(error), *_other_notes(error)])}{_inner_call(error)} ({error.code})")
+        said = f"{': '.join([str(error), *_other_notes(error)])}{_inner_call(error)}"
+        entry = server.find(_last_called(error) or wanted.tool)
+        name, place = (entry.name, body_place(entry)) if entry is not None else (wanted.tool, None)
+        return Failure(f'tool "{name}": {said} ({", ".join(filter(None, [error.code, place]))})')
     return Failure(f"{error} ({', '.join(filter(None, [error.code, _place(error, folder)]))})")
-
-
-def _nearest_run(server: FrontMcp, error: InvalidInputError) -> str:
-    """The nearest job or workflow to one that was not found."""
-    if not isinstance(error, JobNotFoundError | WorkflowNotFoundError):
-        return ""
-    kind: Kind = "job" if isinstance(error, JobNotFoundError) else "workflow"
-    return nearest(error.name, [entry.name for entry in server.entries(kind)])
 
 
 def _issues(error: InvalidInputError) -> str:
@@ -293,8 +289,18 @@ def _issues(error: InvalidInputError) -> str:
 
 def _inner_call(error: BaseException) -> str:
     """The path to the call that it is about, where that is not the one that was asked for."""
-    path = next((note.partition(": ")[0] for note in _notes(error) if note.startswith(CALL_NOTE)), "")
-    return f", {path}" if " → " in path else ""
+    path = _path(error)
+    return f", {CALL_NOTE}{path}" if " → " in path else ""
+
+
+def _last_called(error: BaseException) -> str:
+    return _path(error).rpartition(" → ")[2]
+
+
+def _path(error: BaseException) -> str:
+    """The path to the call in which it was raised; empty where that is not known."""
+    notes = (note.partition(": ")[0] for note in _notes(error) if note.startswith(CALL_NOTE))
+    return next(notes, "").removeprefix(CALL_NOTE)
 
 
 def _other_notes(error: BaseException) -> list[str]:

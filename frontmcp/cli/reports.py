@@ -203,7 +203,7 @@ async def plan_report(server: FrontMcp, name: str) -> Json:
         {"stage": stage, "hooks": [_hook(step) for hook in hooks for step in steps.get(hook, ())]}
         for stage, hooks in STAGES.items()
     ]
-    return {"tool": entry.id, "body": _body_place(entry), "stages": stages}
+    return {"tool": entry.id, "body": body_place(entry), "stages": stages}
 
 
 def _tool(server: FrontMcp, name: str) -> Any:
@@ -219,7 +219,7 @@ def _shown_place(place: str) -> str:
     return f"{shown(file)}:{line}"
 
 
-def _body_place(entry: ToolEntry) -> str | None:
+def body_place(entry: ToolEntry) -> str | None:
     code = getattr(inspect.unwrap(as_execute(entry.definition.target)), "__code__", None)
     return f"{shown(code.co_filename)}:{code.co_firstlineno}" if code is not None else None
 

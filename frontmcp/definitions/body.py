@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, get_args, get_origin
 
 from frontmcp.contexts.base import Context
-from frontmcp.errors import ConfigurationError, nearest
+from frontmcp.errors import ConfigurationError, closest
 from frontmcp.providers import Inject
 
 Parameters: TypeAlias = dict[str, inspect.Parameter]
@@ -96,8 +96,8 @@ def _execute_of(cls: type[Context]) -> Callable[..., Any]:
     name = cls._body
     execute = getattr(cls, name, None)
     if execute is None:
-        near = nearest(name, vars(cls))
-        raise ConfigurationError(f"the class has no {name} method{near and f'{near} Call it {name}'}")
+        near = closest(name, vars(cls))
+        raise ConfigurationError(f"the class has no method {name}" + (f"; rename its {near} to {name}" if near else ""))
     if not callable(execute) or isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         raise ConfigurationError(f"{name} must be a plain method, whose first parameter is self")
     if any(each.default is each.empty for each in _named(inspect.signature(cls).parameters)):

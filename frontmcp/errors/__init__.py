@@ -44,6 +44,7 @@ from frontmcp.errors.tree import ServerBusyError as ServerBusyError
 from frontmcp.errors.tree import ToolExecutionError as ToolExecutionError
 from frontmcp.errors.tree import ToolNotFoundError as ToolNotFoundError
 from frontmcp.errors.tree import WorkflowNotFoundError as WorkflowNotFoundError
+from frontmcp.errors.words import closest as closest
 from frontmcp.errors.words import describe as describe
 from frontmcp.errors.words import nearest as nearest
 from frontmcp.errors.words import sendable as sendable

@@ -227,18 +227,24 @@ class ChannelExecutionError(FrontMcpError):
 
 
 class JobNotFoundError(InvalidInputError):
-    """No job that the caller can reach has the name."""
+    """No job that the caller can reach has the name.
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'Job "{shorten(name)}" not found')
+    :param hint: what it may have been meant as, of those that the caller can reach.
+    """
+
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f'Job "{shorten(name)}" not found{hint}')
         self.name = name
 
 
 class WorkflowNotFoundError(InvalidInputError):
-    """No workflow that the caller can reach has the name."""
+    """No workflow that the caller can reach has the name.
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'Workflow "{shorten(name)}" not found')
+    :param hint: what it may have been meant as, of those that the caller can reach.
+    """
+
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f'Workflow "{shorten(name)}" not found{hint}')
         self.name = name
 
 

@@ -29,11 +29,16 @@ def shorten(text: str, limit: int = 128) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "…"?`` with the nearest known name, or nothing."""
+    """``; did you mean "…"?`` with the `closest` known name, or nothing."""
+    found = closest(name, known)
+    return f'; did you mean "{found}"?' if found is not None else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that one that is not known was most likely meant as; None where none is near."""
     import difflib  # nothing needs it until something is wrong
 
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.61)
-    return f'; did you mean "{matches[0]}"?' if matches else ""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.61)), None)
 
 
 def unknown_store(store: Any, interface: str, example: str, hint: Callable[[str], str]) -> str:

@@ -76,6 +76,8 @@ def read_pem(pem: str) -> Key:
 
     :raises ValueError: it is none.
     """
+    if "-----BEGIN" not in pem:
+        raise ValueError("public_key is no PEM public key; it takes the key itself: of a file, Path(…).read_text()")
     try:
         return Key(load_pem_public_key(pem.encode()))
     except (ValueError, UnsupportedAlgorithm):

@@ -140,7 +140,7 @@ def told(issue: Mapping[str, Any]) -> str:
     match issue["type"]:
         case "extra_forbidden":
             model = TYPES.get(issue["loc"][0], Replay)
-            return f"{issue['msg']}{nearest(str(issue['loc'][-1]), model.model_fields)}"
+            return f"there is no such key{nearest(str(issue['loc'][-1]), model.model_fields)}"
         case "union_tag_not_found":
             return f'it needs a "type": one of {", ".join(TYPES)}'
         case "union_tag_invalid":

@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from frontmcp import Tool, ToolContext
+from frontmcp.errors import JobNotFoundError, WorkflowNotFoundError, nearest
 from frontmcp.interfaces.jobs import Run, RunKind, RunProgress, RunState, StepRecord
 from plugins_builtin.jobs.errors import RunNotFoundError
 from plugins_builtin.jobs.service import Service
@@ -160,9 +161,13 @@ def _executing(service: Service, kind: RunKind, description: str, result: Callab
         key: Annotated[str | None, Field(description="Give the run of this key that has not ended, if any")] = None,
     ) -> Started:
         delay_ms = delayMs if background else 0
-        run, is_new = await service.begin(
-            ctx.call, kind, name, input or {}, foreground=not background, delay_ms=delay_ms, key=key
-        )
+        try:
+            run, is_new = await service.begin(
+                ctx.call, kind, name, input or {}, foreground=not background, delay_ms=delay_ms, key=key
+            )
+        except (JobNotFoundError, WorkflowNotFoundError) as error:
+            names = [each["name"] for each in await listed(service, ctx, kind)]
+            raise type(error)(name, nearest(name, names)) from None
         if background:
             return {"runId": run.id, "state": run.state.value}
         run = await finished(service, ctx, run, is_own=is_new)
@@ -253,9 +258,9 @@ async def listed(
     service: Service,
     ctx: ToolContext,
     kind: RunKind,
-    tags: list[str] | None,
-    labels: Mapping[str, str] | None,
-    query: str,
+    tags: list[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    query: str = "",
 ) -> list[Any]:
     """What the caller may start and asks for: one of the tags, all of the labels, the words in name or description."""
     call = ctx.call

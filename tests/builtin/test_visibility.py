@@ -135,7 +135,7 @@ async def test_env_is_the_servers_environment() -> None:
     ("options", "named"),
     [
         ({"visibility": "secret"}, "option visibility: Input should be 'public', 'hidden' or 'internal'"),
-        ({"available_when": {"surfaces": ["mcp"]}}, "option available_when: surfaces: Extra inputs"),
+        ({"available_when": {"surfaces": ["mcp"]}}, "option available_when: surfaces: there is no such key"),
         ({"available_when": {"surface": ["phone"]}}, "option available_when: surface.0: Input should be 'mcp'"),
         ({"available_when": {"os": "linux"}}, "option available_when: os: "),
         ({"available_when": ["mcp"]}, "option available_when: "),

@@ -216,7 +216,7 @@ def test_progress_and_messages_are_on_stderr(call):
     [
         (["clse"], 1, 'error: Tool "clse" not found; did you mean "close"? (frontmcp list shows what there is)'),
         (["secrt"], 1, 'error: Tool "secrt" not found (frontmcp list shows what there is)'),
-        (["secret"], 1, 'error: Tool "secret" not found (frontmcp list shows what there is)'),
+        (["secret"], 1, 'error: Tool "secret" not found: no client sees it (frontmcp list --all shows what there is)'),
         (["bug"], 1, 'error: Tool "bug" execution failed: bang (TOOL_EXECUTION_ERROR, desk.py:45)'),
         (["refuse"], 1, "error: There is no T-9. (NO_TICKET)"),
         (["close"], 1, "error: Invalid tool input: id: Field required (INVALID_INPUT)"),
@@ -237,8 +237,8 @@ def test_progress_and_messages_are_on_stderr(call):
         (
             ["lie"],
             1,
-            "error: Tool output validation failed (output does not match outputSchema at n): "
-            "Input should be a valid integer, unable to parse string as an integer (INVALID_OUTPUT)",
+            'error: tool "lie": Tool output validation failed (output does not match outputSchema at n): '
+            "Input should be a valid integer, unable to parse string as an integer (INVALID_OUTPUT, desk.py:58)",
         ),
         (["close", "id=1", "id=2"], 2, 'error: "id" is given twice; a list is written id=\'["…", "…"]\''),
         (["close", "id=1", "--json", "{}"], 2, "error: give the arguments as key=value or as --json, not both"),

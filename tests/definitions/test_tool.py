@@ -285,7 +285,7 @@ def method() -> Any:
     [
         (no_self, "its first parameter is self"),
         (static, "execute must be a plain method"),
-        (without, "has no execute method"),
+        (without, "has no method execute"),
         (with_init, "__init__ takes arguments"),
         (positional, "parameter 'a' can't be given by name"),
         (many, "parameter 'args' can't be given by name"),
@@ -497,7 +497,7 @@ def with_a_callback() -> Any:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (misspelt, 'the class has no execute method; did you mean "excute"? Call it execute'),
+        (misspelt, "the class has no method execute; rename its excute to execute"),
         (without_self, "execute is a method: its first parameter is self"),
         (computed, "execute must be a plain method, whose first parameter is self"),
         (with_a_context, "parameter 'ctx': in a class the context is self; drop it"),

@@ -443,7 +443,7 @@ class TestPlugin:
             OpenAI().model_adapter(self.config(base_url="localhost:11434", extra={"modle": "gpt-5"}))
         assert raised.value.problems == [
             '"base_url" must be a URL that begins with http:// or https://',
-            'modle: Extra inputs are not permitted; did you mean "model"?',
+            'modle: there is no such key; did you mean "model"?',
         ]
         with pytest.raises(ConfigurationError) as raised:
             OpenAIAdapter("gpt-5", media=["image", "video"])

@@ -201,7 +201,7 @@ async def test_a_policy_that_holds_grants(policy: Any) -> None:
 
 def test_two_spellings_of_one_key_stop_the_start() -> None:
     policy = {"relationships": {"type": "owner", "resource": "ticket", "resourceId": "a", "resource_id": "b"}}
-    with pytest.raises(ConfigurationError, match="resourceId: Extra inputs"):
+    with pytest.raises(ConfigurationError, match="resourceId: there is no such key"):
         desk(policy).check()
 
 
@@ -442,13 +442,13 @@ async def test_an_argument_that_is_spelled_like_a_path_stands_for_nothing(
         (["admin", "x"], "profile 'x' is not registered"),
         ({"any_of": [{"not": "x"}]}, "profile 'x' is not registered"),
         ({"custom": {"x": 1}}, "custom evaluator 'x' is not registered"),
-        ([], "profiles: Tuple should have at least 1 item"),
-        ({"rolls": {}}, "rolls: Extra inputs are not permitted"),
-        ({"roles": {"anny": ["x"]}}, "roles.anny: Extra inputs are not permitted"),
-        ({"roles": {"any": []}}, "roles.any: Tuple should have at least 1 item"),
+        ([], "profiles: it needs at least 1 entry"),
+        ({"rolls": {}}, "rolls: there is no such key"),
+        ({"roles": {"anny": ["x"]}}, "roles.anny: there is no such key"),
+        ({"roles": {"any": []}}, "roles.any: it needs at least 1 entry"),
         ({"roles": ["x"]}, "roles: Input should be a dict with some of the keys all, any"),
         ({"all_of": {"roles": {"any": ["x"]}}}, "all_of: Input should be a list"),
-        ({"all_of": [{"anyof": []}]}, "all_of.0.anyof: Extra inputs are not permitted"),
+        ({"all_of": [{"anyof": []}]}, "all_of.0.anyof: there is no such key"),
         ({"attributes": {"match": {"plan": 1}}}, "a path begins with user., claims., input. or env."),
         ({"attributes": {"conditions": [{"path": "user.x", "op": "like"}]}}, "conditions.0.op: Input should be 'eq', "),
         (
@@ -482,8 +482,8 @@ def test_a_wrong_policy_stops_the_start_and_names_the_entry(policy: Any, named: 
     [
         ({"profiles": {"a": {"custom": {"x": 1}}}}, "authorities: profiles.a: custom evaluator 'x' is not registered"),
         ({"profiles": {"a": "b", "b": ["a"]}}, "authorities: profiles.b: profile 'a' refers to itself: a → b → a"),
-        ({"profiles": {"a": {"rolls": 1}}}, "profiles.a.rolls: Extra inputs are not permitted"),
-        ({"profile": {}}, "profile: Extra inputs are not permitted"),
+        ({"profiles": {"a": {"rolls": 1}}}, "profiles.a.rolls: there is no such key"),
+        ({"profile": {}}, "profile: there is no such key"),
         ({"relationship_resolver": len}, "it needs a method check(type, resource, resource_id, sub, ctx)"),
         ({"scope_mapping": {"roles": {"a": ['b", x="c']}}}, "scope_mapping.roles.a.0: a scope has no spaces, quotes"),
         ({"evaluators": {"x": 1}}, "evaluators.x: Input should be callable"),

@@ -665,6 +665,24 @@ async def test_internal_jobs_are_for_tools() -> None:
         assert ((await direct.call_tool("ask")).structured_content or {})["result"] == 1
 
 
+async def test_a_client_is_told_the_nearest_of_the_jobs_that_it_can_reach() -> None:
+    @Job
+    async def invoice() -> int:
+        return 1
+
+    @Job(visibility="internal")
+    async def invoices() -> int:
+        return 1
+
+    @Job(authorities={"roles": {"any": ["admin"]}})
+    async def invoicing() -> int:
+        return 1
+
+    async with create_direct(serve(invoice, invoices, invoicing)) as direct:
+        for wrong in ("invoice_", "invoicin"):
+            assert str(await refused(direct.execute_job(wrong))) == f'Job "{wrong}" not found; did you mean "invoice"?'
+
+
 async def test_limits_count_attempts() -> None:
     job, attempts = flaky(
         9, retry={"max_attempts": 5, "backoff_ms": 0}, rate_limit={"max_requests": 2, "window_ms": 60_000}
