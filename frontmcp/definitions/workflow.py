@@ -151,13 +151,7 @@ class Workflow(Runnable):
     def body(self) -> Body:
         return read_body(_nothing, None, Context)
 
-    def _check(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise ConfigurationError(problems)
-        super()._check()
-
-    def _problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[str]:
         """What is wrong with the graph, in words."""
         ids = [step.id for step in self.steps]
         if not ids:

@@ -91,19 +91,19 @@ class WorkflowEntry(RunnableEntry):
         self.jobs: Mapping[str, JobEntry] = {}
 
     def settle(self, jobs: Sequence[JobEntry]) -> list[str]:
-        """Find the jobs of the steps, those of its own app first; those that are not there, in words."""
+        """Find the jobs of the steps, those of its own app first; what is wrong with steps and jobs, in words."""
         by_name: dict[str, JobEntry] = {}
         for entry in sorted(jobs, key=lambda entry: entry.app_id != self.app_id):
             for name in (entry.name, entry.id, entry.listed_name):
                 by_name.setdefault(name, entry)
         steps = self.definition.steps
         self.jobs = {step.id: by_name[step.job_name] for step in steps if step.job_name in by_name}
-        return [
-            f'{self.definition.place}: Step "{step.id}" runs the job "{step.job_name}", which does not exist'
-            + nearest(step.job_name, by_name)
+        missing = [
+            f'Step "{step.id}" runs the job "{step.job_name}", which does not exist{nearest(step.job_name, by_name)}'
             for step in steps
             if step.job_name not in by_name
         ]
+        return [f"{self.definition.place}: {problem}" for problem in (*self.definition.problems(), *missing)]
 
     def listed(self, name: str, *, modern: bool) -> Mapping[str, Any]:
         trigger = "manual" if self.definition.schedule is None else "schedule"

@@ -432,6 +432,7 @@ def test_wrong_graphs_stop_the_start_all_at_once() -> None:
         f'Workflow "twice" ({__file__}:{line}): Step "b" depends on unknown step "x"',
         'Step "c" depends on unknown step "eins"; did you mean "zeins"?',
         f'Workflow "circle" ({__file__}:{line + 1}): Workflow has a cycle involving step',
+        f'Workflow "circle" ({__file__}:{line + 1}): Step "c" runs the job "nowhere", which does not exist',
         "): Workflow has no steps",
         '): Step "a" runs the job "eccho", which does not exist; did you mean "echo"?',
     ):
