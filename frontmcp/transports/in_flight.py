@@ -21,6 +21,7 @@ class _Flight:
         self.connected = True
         self.running = False
         self.answered = False
+        self.handed_over = anyio.Event()
         self.over = anyio.Event()
 
 
@@ -37,6 +38,7 @@ class InFlight:
     def __init__(self) -> None:
         self.connections = 0
         self._flights: dict[tuple[str, str], _Flight] = {}
+        self._notifications: dict[str, set[anyio.Event]] = {}
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -49,6 +51,34 @@ class InFlight:
             yield
         finally:
             self.connections -= 1
+
+    @contextmanager
+    def notifying(self, session: str) -> Iterator[None]:
+        """A notification or an answer is handed to the session while the block runs."""
+        handed_over = anyio.Event()
+        notifications = self._notifications.setdefault(session, set())
+        notifications.add(handed_over)
+        try:
+            yield
+        finally:
+            handed_over.set()
+            notifications.discard(handed_over)
+            if not notifications:
+                self._notifications.pop(session, None)
+
+    async def all_handed_over(self, session: str) -> None:
+        """Wait until the session has what arrived for it: the SDK fails at what it has to hand to one that ended."""
+        with anyio.move_on_after(TIDY_SECONDS):
+            while arrived := self._arrived(session):
+                await arrived.wait()
+
+    def _arrived(self, session: str) -> anyio.Event | None:
+        """What tells that a message was handed over which waits for that."""
+        requests = (flight.handed_over for (of, _), flight in self._flights.items() if of == session)
+        for handed_over in (*requests, *self._notifications.get(session, ())):
+            if not handed_over.is_set():
+                return handed_over
+        return None
 
     async def arrive(self, session: str, request_id: Any) -> bool:
         """Whether the id is free, or soon will be; then it is taken."""
@@ -66,6 +96,7 @@ class InFlight:
         """The connection is done with the request."""
         key = (session, str(request_id))
         self._flights[key].connected = False
+        self._flights[key].handed_over.set()
         self._tidy(key)
 
     async def __call__(self, ctx: Ctx, call_next: Any) -> Any:
@@ -75,6 +106,7 @@ class InFlight:
         if flight is None:
             return await call_next(ctx)
         flight.running = True
+        flight.handed_over.set()
         try:
             return await call_next(ctx)
         finally:

@@ -31,7 +31,8 @@ class PostGuard:
 
     A body that does not arrive in time gets 408. What is no message in an older protocol version is refused here: the
     SDK would echo it. So is a request whose id is still in flight on the same session: the SDK would hand one of the
-    two callers the other's answer. 2026-07-28 has no sessions, and clean refusals of its own.
+    two callers the other's answer. A session ends once it has what arrived before. 2026-07-28 has no sessions, and
+    clean refusals of its own.
 
     :param in_flight: requests by session; the wire says whose handler runs.
     :param body_timeout: seconds a body may take to arrive.
@@ -51,6 +52,9 @@ class PostGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
+            session, _ = _session_of(scope)
+            if scope["method"] == "DELETE" and session is not None:
+                await self._in_flight.all_handed_over(session)
             await self._app(scope, receive, send)
             return
         messages: list[Message] = []
@@ -72,7 +76,8 @@ class PostGuard:
         if isinstance(read, Response):
             await read(scope, receive, send)
         elif not isinstance(read, JSONRPCRequest):
-            await self._hand_over(scope, receive, send)
+            with self._in_flight.notifying(session or ""):
+                await self._hand_over(scope, receive, send)
         else:
             with self._in_flight.connected():
                 if session is not None and not self._stateless:

@@ -623,6 +623,33 @@ async def test_a_signal_lets_calls_of_older_clients_finish_as_well(tmp_path: Pat
     assert "stopped" in said
 
 
+async def test_a_session_ends_once_it_has_what_arrived_before(caplog: pytest.LogCaptureFixture) -> None:
+    server = make()
+
+    async def end_amid(http: httpx2.AsyncClient, url: str, messages: int) -> None:
+        session = await Session(http, url).open()
+        answers: list[httpx2.Response] = []
+
+        async def post(**message: Any) -> None:
+            answers.append(await session.post(message))
+
+        async with anyio.create_task_group() as group:
+            for number in range(messages):
+                group.start_soon(lambda n=number: post(id=n + 1, method="ping"))
+                group.start_soon(lambda: post(method="notifications/roots/list_changed"))
+            group.start_soon(lambda: http.delete(url, headers=session.headers))
+        assert {answer.status_code for answer in answers} <= {200, 202, 404}
+
+    async with (
+        serving(server, server.http_options(port=0)) as url,
+        httpx2.AsyncClient(timeout=20) as http,
+        anyio.create_task_group() as group,
+    ):
+        for messages in range(1, 30):
+            group.start_soon(end_amid, http, url, messages)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def _modern(method: str, **params: Any) -> Any:
     """A request of 2026-07-28, as keywords for an HTTP client."""
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
