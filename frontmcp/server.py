@@ -223,7 +223,7 @@ class FrontMcp(Registers):
     @property
     def environment(self) -> str:
         """``FrontMcp(environment=…)``, else ``FRONTMCP_ENV``, else production while it serves HTTP by `run` or
-        `http_app`, and development elsewhere.
+        `http_app`, or a server that is in production through `App.from_mcp`, and development elsewhere.
         """
         return self._environment.name
 

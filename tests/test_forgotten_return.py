@@ -19,8 +19,10 @@ from frontmcp import (
     ToolContext,
     Will,
     create_direct,
+    hookimpl,
 )
 from frontmcp.chain import gives_nothing
+from frontmcp.testing import Road, connect
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -170,3 +172,16 @@ def test_what_gives_nothing() -> None:
     assert not gives_nothing(either)
     assert not gives_nothing(fixed)
     assert not gives_nothing(print)
+
+
+async def test_a_guard_that_forgets_it_is_an_error_of_its_plugin() -> None:
+    class Guard(Plugin):
+        @hookimpl
+        async def guard_call(self, call: Call, call_next: CallNext) -> Any:
+            await call_next()
+
+    async with connect(FrontMcp("s", tools=[add], plugins=[Passes(), Guard()]), Road()) as mcp:
+        result = await mcp.tools.call("add")
+    result.assert_error("INTERNAL_ERROR")
+    assert "write return await call_next()" in result.text()
+    assert line(Guard.guard_call) in result.raw.meta["stack"]

@@ -37,6 +37,7 @@ from frontmcp.pipeline.failures import (
     body_outcome,
     check_awaited,
     is_cancellation,
+    lost_result,
     replacing,
     warn_of_lost_value,
 )
@@ -167,6 +168,8 @@ class Pipeline:
             else:
                 result = await plan.guard(call)
                 check_awaited(call, "guard_call", result, Pipeline._work.__code__)
+                if result is None and call.entry.kind in ("tool", "agent"):
+                    raise lost_result(call)
             if call.parent is not None:
                 call.entry.ensure_success(result)
             return result

@@ -144,6 +144,15 @@ def replacing(call: Call, hook: str) -> str:
     return " or ".join(f"{hook} of {step.described}" for step in silent or steps)
 
 
+def lost_result(call: Call) -> PluginError:
+    """The error of a guard that gave None, which is no result of a tool."""
+    steps = call.plan.steps["guard_call"]
+    step = next((step for step in steps if gives_nothing(step.source)), steps[0])
+    error = PluginError(step.plugin, step.hook, TypeError("it gave no result: write return await call_next()"))
+    add_note(error, step)
+    return error
+
+
 def warn_of_lost_value(call: Call) -> None:
     """In development, say once for an entry that a wrapper gave None for the value that ``call_next()`` gave it."""
     if call.plan.warned or call.server.production:
