@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -73,12 +73,10 @@ class InFlight:
                 await arrived.wait()
 
     def _arrived(self, session: str) -> anyio.Event | None:
-        """What tells that a message was handed over which waits for that."""
-        requests = (flight.handed_over for (of, _), flight in self._flights.items() if of == session)
-        for handed_over in (*requests, *self._notifications.get(session, ())):
-            if not handed_over.is_set():
-                return handed_over
-        return None
+        """What is set once the session has a message that waits for it."""
+        requests = [flight.handed_over for (of, _), flight in self._flights.items() if of == session]
+        arrived: Iterable[anyio.Event] = (*requests, *self._notifications.get(session, ()))
+        return next((message for message in arrived if not message.is_set()), None)
 
     async def arrive(self, session: str, request_id: Any) -> bool:
         """Whether the id is free, or soon will be; then it is taken."""
