@@ -6,11 +6,9 @@ functions that return the next coroutine: a wrapper costs its own frame and none
 
 from __future__ import annotations
 
-import dis
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from types import CodeType, CoroutineType, FrameType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -169,21 +167,6 @@ def place(function: Callable[..., Any]) -> str:
     *_, plain = layers(function)
     code = getattr(plain, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(plain)
-
-
-def gives_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function, as it was written, has no ``return`` with a value that may be other than None."""
-    *_, plain = layers(function)
-    code = getattr(plain, "__code__", None)
-    if code is None or code.co_flags & inspect.CO_GENERATOR:
-        return False
-    instructions = list(dis.get_instructions(code))
-    return all(
-        given.opname == "LOAD_CONST" and given.argval is None and not each.is_jump_target
-        if each.opname == "RETURN_VALUE"
-        else each.opname != "RETURN_CONST" or each.argval is None
-        for given, each in pairwise(instructions)
-    )
 
 
 def blame(error: BaseException, steps: Sequence[Step], resumed: Collection[CodeType] = ()) -> Step | None:

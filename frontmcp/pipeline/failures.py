@@ -13,7 +13,7 @@ import sniffio
 
 from frontmcp.asking.suspension import is_left
 from frontmcp.call import Call
-from frontmcp.chain import add_note, blame, gives_nothing, run_step, without_await
+from frontmcp.chain import Step, add_note, blame, run_step, without_await
 from frontmcp.errors import (
     FlowControl,
     FrontMcpError,
@@ -135,21 +135,22 @@ def check_awaited(call: Call, hook: str, value: Any, last: CodeType) -> None:
 
 
 def replacing(call: Call, hook: str) -> str:
-    """The implementations that may have put another value in the place of the body's, in words.
+    """The implementations that may have put another value in the place of the body's, in words."""
+    return " or ".join(f"{hook} of {step.described}" for step in _foreign(call, hook))
 
-    Those that can give nothing but None, where that is what came of it; those of the core's own plugins never do.
-    """
-    steps = [step for step in call.plan.steps[hook] if not call.server.plugins.is_built_in(step.plugin)]
-    silent = [step for step in steps if gives_nothing(step.source)] if hook == "around_execute" else []
-    return " or ".join(f"{hook} of {step.described}" for step in silent or steps)
+
+def _foreign(call: Call, hook: str) -> list[Step]:
+    """The implementations of a hook that are not the core's own, which never lose a value."""
+    return [step for step in call.plan.steps[hook] if not call.server.plugins.is_built_in(step.plugin)]
 
 
 def lost_result(call: Call) -> PluginError:
     """The error of a guard that gave None, which is no result of a tool."""
-    steps = call.plan.steps["guard_call"]
-    step = next((step for step in steps if gives_nothing(step.source)), steps[0])
-    error = PluginError(step.plugin, step.hook, TypeError("it gave no result: write return await call_next()"))
-    add_note(error, step)
+    steps = _foreign(call, "guard_call")
+    plugins = " or ".join(dict.fromkeys(step.plugin for step in steps))
+    error = PluginError(plugins, "guard_call", TypeError("it gave no result: write return await call_next()"))
+    for step in steps:
+        add_note(error, step)
     return error
 
 
