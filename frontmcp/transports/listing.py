@@ -54,11 +54,13 @@ class Lists:
         self._pipeline = pipeline
         self._options = options
         self._cursors = cursors
-        self._pages: dict[tuple[ListName, bool, str | None], Any] = {}
+        self._pages: dict[tuple[ListName, bool, str | None], dict[str, Any]] = {}
         self._version = 0
 
-    async def page(self, name: ListName, request: RequestContext, cursor: str | None, *, modern: bool) -> Any:
-        """The page that a cursor leads to, of what the caller may see.
+    async def page(
+        self, name: ListName, request: RequestContext, cursor: str | None, *, modern: bool
+    ) -> dict[str, Any]:
+        """The page that a cursor leads to, of what the caller may see, as it goes to the client.
 
         :raises MCPError: the cursor is none of ours.
         """
@@ -75,7 +77,7 @@ class Lists:
 
     def _page(
         self, name: ListName, listed: list[tuple[str, Any]], cursor: str | None, *, modern: bool, is_shared: bool
-    ) -> Any:
+    ) -> dict[str, Any]:
         options = self._options
         if cursor is not None:
             after = self._opened(name, cursor)
@@ -83,12 +85,14 @@ class Lists:
         page = listed if options.page_size is None else listed[: options.page_size]
         more = len(page) < len(listed)
         result, field = RESULTS[name]
-        return result(
+        made = result(
             **{field: [entry.wire(name=listed_as, modern=modern) for listed_as, entry in page]},
             next_cursor=self._cursors.seal(f"{name}:{page[-1][0]}".encode()) if more else None,
             ttl_ms=options.ttl_ms,
             cache_scope="public" if options.is_public and is_shared else "private",
         )
+        dumped: dict[str, Any] = made.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return dumped
 
     def _opened(self, name: ListName, cursor: str) -> str:
         try:

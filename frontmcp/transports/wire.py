@@ -149,7 +149,7 @@ class Wire:
         request = await self.requests.admitted(ctx)
         cursor = params.cursor if params is not None else None
         page = await self._lists.page(name, request, cursor, modern=is_modern(ctx))
-        return page.model_copy(update={"meta": {SERVED_BY: self._served.identity}}) if request.hops else page
+        return {**page, "_meta": {SERVED_BY: self._served.identity}} if request.hops else page
 
     async def _complete(self, ctx: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
         """``completion/complete``: values for an argument of a prompt, or a variable of a template."""
